@@ -1,0 +1,145 @@
+"""Backends: how a profile's writer is really run. Each loader returns a function from prompts to answers."""
+
+import os
+from collections.abc import Callable
+from importlib.util import find_spec
+
+from helpers.fetch import Weights, weights_folder
+
+Generate = Callable[[list[str]], list[str]]
+"""Prompts in (without chat template), answers out (without the prompt)."""
+
+
+class ModelMissing(RuntimeError):
+    """Weights that are not on this machine, with the command that brings them."""
+
+
+def load_gguf(weights: Weights, decoding: dict) -> Generate:
+    """Load a GGUF file by the faster engine that is here.
+
+    OpenVINO reads the file as it is, keeps the weights packed and batches continuously; transformers has to
+    unpack it. ``WORKBENCH_BACKEND`` (``openvino`` or ``transformers``) overrides the choice.
+    """
+    file = weights_folder() / weights.file
+    if not file.exists():
+        raise ModelMissing(f"{weights.file} is not on this machine: python -m helpers fetch")
+    faster = "openvino" if find_spec("openvino_genai") else "transformers"
+    backend = os.environ.get("WORKBENCH_BACKEND") or faster
+    loaders = {"openvino": _load_openvino, "transformers": _load_transformers}
+    if backend not in loaders:
+        raise ValueError(f"no backend {backend!r}: WORKBENCH_BACKEND is one of {', '.join(loaders)}")
+    return loaders[backend](file, decoding)
+
+
+def _load_openvino(file, decoding) -> Generate:
+    import openvino_genai
+
+    scheduler = openvino_genai.SchedulerConfig()
+    scheduler.cache_size = 2  # GB of key-value cache, about 70,000 tokens of the cpu profile's writer
+    pipeline = openvino_genai.LLMPipeline(str(file), "CPU", scheduler_config=scheduler)
+    config = openvino_genai.GenerationConfig(
+        max_new_tokens=decoding["max_new_tokens"],
+        repetition_penalty=decoding["repetition_penalty"],
+        do_sample=False,
+        apply_chat_template=True,
+    )
+    return lambda prompts: [text.strip() for text in pipeline.generate(prompts, config).texts]
+
+
+def _load_transformers(file, decoding) -> Generate:
+    """Unpack to float32: without AMX, bfloat16 writes several times slower."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
+
+    tokenizer = AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
+    model = AutoModelForCausalLM.from_pretrained(
+        file.parent,
+        gguf_file=file.name,
+        quantization_config=GgufConfig(dequantize=True),
+        dtype=torch.float32,
+    )
+    return _pipeline_generate(model, tokenizer, decoding)
+
+
+def load_hub(name, decoding, four_bit) -> Generate:
+    """Load a model from the hub: NF4 with float16 arithmetic as in the source, or plain float16."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
+
+    four_bits = BitsAndBytesConfig(
+        load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_compute_dtype=torch.float16
+    )
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(name)
+        model = AutoModelForCausalLM.from_pretrained(
+            name,
+            device_map="auto",
+            dtype=torch.float16,
+            quantization_config=four_bits if four_bit else None,
+        )
+    except OSError as error:
+        raise ModelMissing(f"{name} is not to be had: python -m helpers fetch gpu ({error})") from error
+    return _pipeline_generate(model, tokenizer, decoding)
+
+
+def _pipeline_generate(model, tokenizer, decoding) -> Generate:
+    """Return a function that batches prompts through LangChain's HuggingFacePipeline, chat template on."""
+    from langchain_huggingface import HuggingFacePipeline
+    from transformers import pipeline
+
+    tokenizer.padding_side = "left"
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    model.generation_config.pad_token_id = tokenizer.pad_token_id
+    window = model.config.max_position_embeddings
+    room = window - decoding["max_new_tokens"]
+    llm = HuggingFacePipeline(pipeline=pipeline("text-generation", model=model, tokenizer=tokenizer))
+    # Passed with each call: HuggingFacePipeline ignores those it is made with, and would then give the prompt
+    # back in front of each answer. The template has written the special tokens already, so none are added.
+    options = {
+        "return_full_text": False,
+        "add_special_tokens": False,
+        "do_sample": False,
+        "max_new_tokens": decoding["max_new_tokens"],
+        "repetition_penalty": decoding["repetition_penalty"],
+    }
+
+    def generate(prompts: list[str]) -> list[str]:
+        chats = [chat_prompt(tokenizer, prompt) for prompt in prompts]
+        longest = max(len(tokenizer(chat, add_special_tokens=False).input_ids) for chat in chats)
+        if longest > room:
+            raise ValueError(
+                f"a prompt of {longest} tokens is too long for a window of {window}: lower the budget"
+            )
+        # LangChain cuts the prompts into batches, and then so does the pipeline in it: both need the size.
+        llm.batch_size = len(chats)
+        answers = llm.batch(chats, pipeline_kwargs=options | {"batch_size": len(chats)})
+        return [text.strip() for text in answers]
+
+    return generate
+
+
+def chat_prompt(tokenizer, prompt: str) -> str:
+    """Return the prompt in the tokenizer's chat template (as it is where there is none)."""
+    if not tokenizer.chat_template:
+        return prompt
+    message = [{"role": "user", "content": prompt}]
+    return tokenizer.apply_chat_template(message, tokenize=False, add_generation_prompt=True)
+
+
+def load_server(model, decoding) -> Generate:
+    """Use an OpenAI-compatible endpoint (vLLM, TGI, Ollama, llama.cpp), which applies the template itself."""
+    from langchain_openai import ChatOpenAI
+
+    address = os.environ.get("WORKBENCH_SERVER_URL")
+    if not address:
+        raise ModelMissing("set WORKBENCH_SERVER_URL, for instance to http://localhost:8000/v1")
+    chat = ChatOpenAI(
+        base_url=address,
+        api_key=os.environ.get("WORKBENCH_SERVER_KEY", "none"),
+        model=model,
+        temperature=0,
+        max_tokens=decoding["max_new_tokens"],
+        max_retries=3,
+    )
+    return lambda prompts: [message.content.strip() for message in chat.batch(prompts)]

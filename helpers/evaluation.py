@@ -1,0 +1,252 @@
+"""Evaluation: keywords, evidence at an equal token budget, a blind judge, and intervals on all of it."""
+
+import json
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from langchain_core.documents import Document
+from tqdm.auto import tqdm
+
+from helpers.judging import judge_pair, judge_pairs
+from helpers.nodes import Tree
+from helpers.rag import INSUFFICIENT, answer_chain, is_abstention
+
+__all__ = [
+    "Evidence",
+    "Question",
+    "bootstrap_interval",
+    "compare",
+    "difference_table",
+    "evidence_recall",
+    "judge_pair",
+    "judge_pairs",
+    "keyword_match",
+    "load_questions",
+    "score_table",
+]
+
+KINDS = ("specific", "procedural", "thematic", "unanswerable")
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A gold quote: characters ``start`` to ``end`` of the page at ``source``."""
+
+    source: str
+    start: int
+    end: int
+    quote: str
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question with what a right answer must say and must stand on."""
+
+    id: str
+    kind: str
+    text: str
+    keywords: Mapping[str, Sequence[str]]
+    """Required keywords, each with its aliases."""
+    evidence: list[Evidence] = field(default_factory=list)
+    role: str | None = None
+
+
+def load_questions(path: str | Path, pages: Sequence[Document]) -> list[Question]:
+    """Read questions and find their quotes in the crawled pages.
+
+    Raises
+    ------
+    ValueError
+        If a quote does not stand literally in its page.
+    """
+    rows = [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines() if line]
+    return [
+        Question(
+            row["id"],
+            row["kind"],
+            row["question"],
+            {entry["keyword"]: entry["aliases"] for entry in row["keywords"]},
+            [_located(entry, pages, row["id"]) for entry in row["evidence"]],
+            row.get("role"),
+        )
+        for row in rows
+    ]
+
+
+def _located(entry, pages, question_id):
+    for page in pages:
+        source = page.metadata["source"]
+        start = page.page_content.find(entry["quote"]) if source.endswith("/" + entry["page"]) else -1
+        if start >= 0:
+            return Evidence(source, start, start + len(entry["quote"]), entry["quote"])
+    raise ValueError(f"question {question_id}: the quote {entry['quote'][:50]!r} is not on {entry['page']}")
+
+
+def keyword_match(answer: str, keywords: Mapping[str, Sequence[str]] | Sequence[str]) -> bool:
+    """Return whether an answer holds every keyword, or one of its aliases, and does not abstain.
+
+    Case and hyphens inside words are folded; a keyword matches whole words and numbers only: ``map`` is not
+    in ``mapping``, 100 is neither in 1,100 nor in -100.
+    """
+    if is_abstention(answer):
+        return False
+    aliases = keywords if isinstance(keywords, Mapping) else {keyword: () for keyword in keywords}
+    text = _folded(answer)
+    return all(any(_stands_in(form, text) for form in (keyword, *aliases[keyword])) for keyword in aliases)
+
+
+def _folded(text):
+    text = re.sub("[‐‑‒–—−]", "-", unicodedata.normalize("NFKC", text).casefold())
+    # Only between word characters: a minus sign stays.
+    return re.sub(r"(?<=\w)-(?=\w)|\s+", " ", text)
+
+
+def _stands_in(form, folded_text):
+    form = _folded(form).strip()
+    # A form that begins or ends with a sign, such as "pipeline(" or "-100", ends there by itself.
+    before = r"(?<![\w-])(?<!\d[.,])" if form[0].isdigit() else r"(?<!\w)" if form[0].isalnum() else ""
+    after = r"(?!\w|[.,]\d)" if form[-1].isdigit() else r"(?!\w)" if form[-1].isalnum() else ""
+    return bool(re.search(before + re.escape(form) + after, folded_text))
+
+
+def evidence_recall(
+    evidence: Sequence[Evidence], hits: Sequence[Document], tree: Tree | None = None
+) -> float:
+    """Return the share of gold quotes that the hits bring.
+
+    Literal (without a tree): the quote's characters are covered by the leaves among the hits, so that it
+    stands in the context. By lineage (with a tree): covered by the leaves under the hits, so that a summary
+    counts for what it was made from, whether or not it still says it.
+
+    Raises
+    ------
+    ValueError
+        Without evidence there is no recall.
+    """
+    if not evidence:
+        raise ValueError("no evidence to recall: leave unanswerable questions out")
+    leaves = hits if tree is None else [leaf for hit in hits for leaf in tree.leaves(hit.metadata["id"])]
+    spans = {}
+    for leaf in leaves:
+        if leaf.metadata["level"] == 0:
+            span = leaf.metadata["start"], leaf.metadata["end"]
+            spans.setdefault(leaf.metadata["source"], set()).add(span)
+    return float(np.mean([_is_covered(quote, spans.get(quote.source, ())) for quote in evidence]))
+
+
+def _is_covered(quote, spans):
+    # Between two tiles of a page there is white space that belongs to neither.
+    return all(
+        character.isspace() or any(start <= at < end for start, end in spans)
+        for at, character in enumerate(quote.quote, quote.start)
+    )
+
+
+def bootstrap_interval(values, resamples: int = 10_000, level: float = 0.95, seed: int = 0):
+    """Return the mean of values with a percentile bootstrap interval over questions.
+
+    For a paired difference pass the differences.
+
+    Parameters
+    ----------
+    values : array of shape (n,)
+        At least one.
+
+    Returns
+    -------
+    (float, float, float)
+        Mean, lower and upper bound.
+    """
+    values = np.asarray(values, dtype=float)
+    if not len(values):
+        raise ValueError("no values to take an interval of")
+    rows = np.random.default_rng(seed).integers(0, len(values), size=(resamples, len(values)))
+    low, high = np.quantile(values[rows].mean(axis=1), [(1 - level) / 2, (1 + level) / 2])
+    return float(values.mean()), float(low), float(high)
+
+
+def compare(
+    questions: Sequence[Question], retrievers: Mapping, tree: Tree, writer=None, progress=False
+) -> pd.DataFrame:
+    """Ask every question of every system.
+
+    Parameters
+    ----------
+    questions : sequence of Question
+    retrievers : mapping of str to BaseRetriever
+        Systems by name, all with the same token budget.
+    tree : Tree
+        For recall by lineage.
+    writer : Runnable, optional
+        Without one only retrieval is measured.
+
+    Returns
+    -------
+    DataFrame
+        A row a question and system: ``question, kind, system, literal, lineage, levels, tokens``, and with a
+        writer ``answer, abstained, keywords``. ``NaN`` where a measure does not apply.
+    """
+    rows = []
+    for system, retriever in retrievers.items():
+        texts = [question.text for question in questions]
+        if writer is not None:
+            answers = answer_chain(retriever, writer).batch(texts)
+            found = [answer.hits for answer in answers]
+        else:
+            found = [retriever.invoke(text) for text in tqdm(texts, desc=system, disable=not progress)]
+        for i, (question, hits) in enumerate(zip(questions, found, strict=True)):
+            row = _retrieval_row(question, system, hits, tree, retriever.count_tokens)
+            if writer is not None:
+                row |= _answer_row(question, answers[i])
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _retrieval_row(question, system, hits, tree, count_tokens):
+    recall = {"literal": np.nan, "lineage": np.nan}
+    if question.evidence:
+        recall = {
+            "literal": evidence_recall(question.evidence, hits),
+            "lineage": evidence_recall(question.evidence, hits, tree),
+        }
+    levels = [hit.metadata["level"] for hit in hits]
+    tokens = sum(count_tokens(hit.page_content) for hit in hits) if count_tokens else np.nan
+    about = {"question": question.id, "kind": question.kind, "system": system}
+    return about | recall | {"levels": levels, "tokens": tokens}
+
+
+def _answer_row(question, answer):
+    abstained = answer.state == INSUFFICIENT
+    passed = float(keyword_match(answer.text, question.keywords)) if question.keywords else np.nan
+    return {"answer": answer.text, "abstained": float(abstained), "keywords": passed}
+
+
+def score_table(results: pd.DataFrame, measure: str, kinds: Sequence[str] = KINDS) -> pd.DataFrame:
+    """Return mean and 95 % interval of a measure per kind of question and system, with n."""
+    rows = []
+    for kind in [*kinds, "all"]:
+        part = results if kind == "all" else results[results.kind == kind]
+        for system in results.system.unique():
+            values = part[part.system == system][measure].dropna()
+            if len(values):
+                mean, low, high = bootstrap_interval(values)
+                about = {"kind": kind, "system": system, "n": len(values)}
+                rows.append(about | {"mean": mean, "low": low, "high": high})
+    return pd.DataFrame(rows)
+
+
+def difference_table(results: pd.DataFrame, measure: str, system: str, baseline: str) -> pd.DataFrame:
+    """Return the paired difference of two systems, question by question, per kind, with a 95 % interval."""
+    pivot = results.pivot(index=["kind", "question"], columns="system", values=measure).dropna()
+    difference = (pivot[system] - pivot[baseline]).rename("difference").reset_index()
+    rows = []
+    for kind in [*[kind for kind in KINDS if kind in set(difference.kind)], "all"]:
+        values = difference.difference if kind == "all" else difference[difference.kind == kind].difference
+        mean, low, high = bootstrap_interval(values)
+        rows.append({"kind": kind, "n": len(values), "difference": mean, "low": low, "high": high})
+    return pd.DataFrame(rows)

@@ -1,0 +1,144 @@
+"""Manifest: what a live run was made with, and how it becomes the recording."""
+
+import datetime
+import json
+import os
+import platform
+import shutil
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+from helpers.fetch import WEIGHTS
+from helpers.profiles import Profile, load_profile
+from helpers.recording import RECORDED, ROOT, content_key, recording_mode
+from helpers.stages import LEAF_RAG, RAPTOR, Workbench
+
+PACKAGES = (
+    "torch",
+    "transformers",
+    "openvino-genai",
+    "sentence-transformers",
+    "langchain-core",
+    "langchain-community",
+    "faiss-cpu",
+    "umap-learn",
+    "scikit-learn",
+    "numba",
+    "numpy",
+)
+MAX_RECORDING_BYTES = 10_000_000
+
+
+def run_everything(profile: str | Profile | None = None) -> str:
+    """Compute every stage with progress bars, note the seconds of each, and write the manifest.
+
+    What an earlier run that was stopped has paid for is read from its journals; its seconds are added up.
+
+    Returns
+    -------
+    str
+        One line on how much was computed and how much was replayed.
+    """
+    bench = Workbench(profile, progress=True)
+    folder = ROOT / "build" / recording_mode() / bench.profile.name
+    folder.mkdir(parents=True, exist_ok=True)
+    seconds = _read_json(folder / "seconds.json")
+    for stage in ("crawled", "leaves", "tree", "index", "results", "verdicts"):
+        started = time.perf_counter()
+        try:
+            getattr(bench, stage)
+        finally:
+            seconds[stage] = round(seconds.get(stage, 0) + time.perf_counter() - started, 1)
+            _write_json(folder / "seconds.json", seconds)
+    _write_json(folder / "manifest.json", manifest(bench, seconds))
+    calls = bench.calls()
+    return f"done: {calls.live.sum()} results computed, {calls.replayed.sum()} replayed; in build/{recording_mode()}"
+
+
+def manifest(bench: Workbench, seconds: dict) -> dict:
+    """Return what decides a run, and what it took."""
+    profile = bench.profile
+    tree = bench.tree
+    tokens = bench.results.groupby("system").tokens.mean().round(1)
+    return {
+        "date": datetime.date.today().isoformat(),
+        "profile": {key: value for key, value in vars(profile).items()},
+        "models": {
+            name: {"file": weights.file, "sha256": weights.sha256}
+            for name, weights in WEIGHTS.items()
+            if name in (profile.writer, profile.judge)
+        },
+        "corpus": {
+            "pages": len(bench.pages),
+            "leaves": len(bench.leaves),
+            "hash": content_key([page.page_content for page in bench.pages]),
+        },
+        "tree": {
+            "levels": [len(level) for level in tree.levels],
+            "largest prompt, tokens": _largest_prompt(bench),
+            "prompt cap, tokens": profile.prompt_tokens,
+        },
+        "calls": {
+            "summaries": len(tree) - len(tree.levels[0]),
+            "answers": len(bench.answer_journal),
+            "verdicts": len(bench.verdict_journal),
+        },
+        "context tokens, mean": {system: tokens[system] for system in (LEAF_RAG, RAPTOR)},
+        "seconds": seconds,
+        "versions": {name: version(name) for name in PACKAGES} | {"python": platform.python_version()},
+        "machine": machine(),
+    }
+
+
+def machine() -> dict:
+    """Return what this machine is, without its name."""
+    model = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        lines = cpuinfo.read_text(encoding="utf-8").splitlines()
+        model = next(
+            (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model
+        )
+    return {"system": platform.system(), "processor": model, "cores": os.cpu_count()}
+
+
+def promote(profile: str | Profile | None = None) -> str:
+    """Copy the journals and the manifest of the last whole live run to ``data/recorded``.
+
+    Raises
+    ------
+    ValueError
+        If there is no whole live run, or it is too large to commit.
+    """
+    name = (profile if isinstance(profile, Profile) else load_profile(profile)).name
+    source, target = ROOT / "build" / "live" / name, RECORDED / name
+    if not (source / "manifest.json").exists():
+        raise ValueError("no whole live run of this profile: make compare LIVE=1")
+    files = [*sorted(source.glob("*.jsonl")), source / "manifest.json"]
+    size = sum(file.stat().st_size for file in files)
+    if size > MAX_RECORDING_BYTES:
+        raise ValueError(
+            f"the recording has {size:,} bytes, over the {MAX_RECORDING_BYTES:,} that may be committed"
+        )
+    target.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        shutil.copy(file, target / file.name)
+    return f"{len(files)} files, {size:,} bytes, are now the recording of profile {name}"
+
+
+def _largest_prompt(bench):
+    prompts = [
+        [child.page_content for child in bench.tree.children(node.metadata["id"])]
+        for level in bench.tree.levels[1:]
+        for node in level
+    ]
+    return max(bench.summariser.prompt_tokens(passages) for passages in prompts)
+
+
+def _read_json(path):
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+
+
+def _write_json(path, value):
+    path.write_text(json.dumps(value, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

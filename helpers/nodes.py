@@ -1,0 +1,148 @@
+"""Nodes: the tree as a data structure, with children and parents both ways and the sources of every node."""
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from langchain_core.documents import Document
+
+FORMAT = "raptor-tree 1"
+
+
+class Tree:
+    """Leaves and summaries by id.
+
+    A node is a LangChain Document. Metadata: ``id``; ``level`` (0 for leaves); ``sources``, the addresses of
+    the pages under it; a summary also has ``children``, the ids of what it was made from. A leaf has one
+    copy, however many parents it has.
+
+    Attributes
+    ----------
+    nodes : dict of str to Document
+        In order of level.
+    """
+
+    def __init__(self, nodes: Iterable[Document]):
+        self.nodes: dict[str, Document] = {}
+        self._parents: dict[str, list[str]] = {}
+        for node in nodes:
+            self.put(node)
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def __repr__(self) -> str:
+        sizes = " -> ".join(str(len(level)) for level in self.levels)
+        return f"Tree({sizes})"
+
+    def put(self, node: Document) -> None:
+        """Add a node whose children are here already.
+
+        Raises
+        ------
+        ValueError
+            If its id is taken, or a child is missing.
+        """
+        node_id = node.metadata["id"]
+        if node_id in self.nodes:
+            raise ValueError(f"the same id twice: {node_id}")
+        missing = [child for child in node.metadata.get("children", ()) if child not in self.nodes]
+        if missing:
+            raise ValueError(f"node {node_id} has children that are not in the tree: {', '.join(missing)}")
+        self.nodes[node_id] = node
+        for child in node.metadata.get("children", ()):
+            self._parents.setdefault(child, []).append(node_id)
+
+    @property
+    def levels(self) -> list[list[Document]]:
+        """Nodes by level: ``levels[0]`` are the leaves."""
+        top = max((node.metadata["level"] for node in self.nodes.values()), default=-1)
+        levels: list[list[Document]] = [[] for _ in range(top + 1)]
+        for node in self.nodes.values():
+            levels[node.metadata["level"]].append(node)
+        return levels
+
+    @property
+    def roots(self) -> list[Document]:
+        """Nodes without a parent."""
+        return [node for node_id, node in self.nodes.items() if not self._parents.get(node_id)]
+
+    def children(self, node_id: str) -> list[Document]:
+        """Nodes that a summary was made from; none for a leaf."""
+        return [self.nodes[child] for child in self._node(node_id).metadata.get("children", ())]
+
+    def parents(self, node_id: str) -> list[Document]:
+        """Summaries that were made from a node."""
+        self._node(node_id)
+        return [self.nodes[parent] for parent in self._parents.get(node_id, ())]
+
+    def leaves(self, node_id: str) -> list[Document]:
+        """Leaves under a node, each once, in tree order; a leaf's own is itself."""
+        return [node for node in self.descendants(node_id) if node.metadata["level"] == 0]
+
+    def descendants(self, node_id: str) -> list[Document]:
+        """A node and all that it was made from, each once."""
+        seen: dict[str, Document] = {}
+        waiting = [self._node(node_id)]
+        while waiting:
+            node = waiting.pop()
+            if node.metadata["id"] in seen:
+                continue
+            seen[node.metadata["id"]] = node
+            waiting += reversed(self.children(node.metadata["id"]))
+        return list(seen.values())
+
+    def ancestors(self, node_id: str) -> list[Document]:
+        """Summaries that a node went into, directly or not, each once, the lowest first."""
+        seen: dict[str, Document] = {}
+        waiting = self.parents(node_id)
+        while waiting:
+            node = waiting.pop(0)
+            if node.metadata["id"] not in seen:
+                seen[node.metadata["id"]] = node
+                waiting += self.parents(node.metadata["id"])
+        return list(seen.values())
+
+    def sources(self, node_id: str) -> list[str]:
+        """Addresses of the pages under a node, in tree order, each once."""
+        return list(dict.fromkeys(leaf.metadata["source"] for leaf in self.leaves(node_id)))
+
+    def save(self, path: str | Path) -> None:
+        """Write the tree as JSON lines: a header, then a node a line, children before parents."""
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lines = [json.dumps({"format": FORMAT, "nodes": len(self)})]
+        for node in self.nodes.values():
+            row = {"text": node.page_content, "metadata": node.metadata}
+            lines.append(json.dumps(row, ensure_ascii=False))
+        part = path.with_name(path.name + ".part")
+        part.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        os.replace(part, path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Tree":
+        """Read a tree that `save` wrote.
+
+        Raises
+        ------
+        ValueError
+            If the file is not a whole tree.
+        """
+        path = Path(path)
+        try:
+            header, *rows = [
+                json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line
+            ]
+            if header["format"] != FORMAT or header["nodes"] != len(rows):
+                raise ValueError(f"expected {FORMAT} with {header.get('nodes')} nodes, found {len(rows)}")
+            return cls(
+                Document(row["text"], id=row["metadata"]["id"], metadata=row["metadata"]) for row in rows
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"{path.name} is not a whole tree ({error}): build it again") from error
+
+    def _node(self, node_id: str) -> Document:
+        if node_id not in self.nodes:
+            raise KeyError(f"no node {node_id!r} in the tree")
+        return self.nodes[node_id]

@@ -1,0 +1,200 @@
+"""Retrievers: leaves, keywords, fusion, families, trees; all read up to k hits or a token budget."""
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any, Protocol, runtime_checkable
+
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from pydantic import ConfigDict, Field, model_validator
+
+from helpers.index import VectorIndex
+from helpers.keywords import KeywordIndex, rrf
+from helpers.nodes import Tree
+
+Ranked = Iterable[tuple[Document, float]]
+
+
+@runtime_checkable
+class Ranker(Protocol):
+    """Whatever orders documents by a question: an index, or a retriever of this module."""
+
+    def ranked(self, question: str) -> Ranked: ...
+
+
+class BudgetRetriever(BaseRetriever):
+    """Base of the retrievers here: a ranking, read up to ``k`` hits or up to ``token_budget`` tokens.
+
+    Parameters
+    ----------
+    k : int, optional
+        5 if neither limit is given. Giving both is an error.
+    token_budget : int, optional
+        Tokens of all hits together. A count of nodes favours systems with long nodes; a budget is the same
+        for all.
+    count_tokens : callable, optional
+        Needed with a token budget.
+    """
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    k: int | None = None
+    token_budget: int | None = None
+    count_tokens: Callable[[str], int] | None = None
+
+    @model_validator(mode="after")
+    def _one_limit(self):
+        if self.k is not None and self.token_budget is not None:
+            raise ValueError("give k or token_budget, not both")
+        if self.token_budget is not None and self.count_tokens is None:
+            raise ValueError("a token budget needs count_tokens")
+        if self.k is None and self.token_budget is None:
+            self.k = 5
+        return self
+
+    def ranked(self, question: str) -> Ranked:
+        """Return (document, score) pairs, the best first."""
+        raise NotImplementedError
+
+    def _get_relevant_documents(self, query: str, *, run_manager: Any = None) -> list[Document]:
+        return self.read(self.ranked(query))
+
+    def read(self, ranked: Ranked) -> list[Document]:
+        """Return the hits within the limit, with ``score``, ``level`` and ``sources`` in their metadata."""
+        return [_hit(document, score) for document, score in self._chosen(ranked)]
+
+    def _chosen(self, ranked):
+        if self.k is not None:
+            return islice(ranked, self.k)
+        return _within_budget(ranked, self.token_budget, self.count_tokens)
+
+
+class LeafRetriever(BudgetRetriever):
+    """Plain RAG: the leaves nearest to the question."""
+
+    index: VectorIndex
+
+    def ranked(self, question: str) -> Ranked:
+        return self.index.ranked(question, where={"level": 0})
+
+
+class KeywordRetriever(BudgetRetriever):
+    """The documents that share words with the question, by BM25."""
+
+    index: KeywordIndex
+
+    def ranked(self, question: str) -> Ranked:
+        return self.index.ranked(question)
+
+
+class FusionRetriever(BudgetRetriever):
+    """Several rankings, each read to a depth, joined by reciprocal rank fusion.
+
+    Of the retrievers only the rankings are used, not their own limits. A hit's score is its fused sum.
+    """
+
+    retrievers: list[Ranker]
+    depth: int = Field(default=100, ge=1)
+
+    def ranked(self, question: str) -> Iterator[tuple[Document, float]]:
+        documents, rankings = {}, []
+        for retriever in self.retrievers:
+            found = [document for document, _ in islice(retriever.ranked(question), self.depth)]
+            rankings.append([document.metadata["id"] for document in found])
+            documents = {document.metadata["id"]: document for document in found} | documents
+        return ((documents[document_id], score) for document_id, score in rrf(rankings))
+
+
+class ParentChildRetriever(BudgetRetriever):
+    """Small children are searched, their whole parents returned: once, in the order of their best child.
+
+    A child whose parent is missing is reported by a warning and returned itself.
+
+    Parameters
+    ----------
+    index : Ranker
+        Over the children, which name their parent in ``parent``. A `FusionRetriever` will do as well.
+    parents : mapping of str to Document
+    max_parents : int, optional
+        Hits at most, beside the token budget, so that a whole document never ends up in the prompt.
+    """
+
+    index: Ranker
+    parents: Mapping[str, Document]
+    max_parents: int | None = Field(default=None, ge=1)
+
+    def ranked(self, question: str) -> Iterator[tuple[Document, float]]:
+        seen = set()
+        for child, score in self.index.ranked(question):
+            document = self._parent_or_self(child)
+            if document.metadata["id"] not in seen:
+                seen.add(document.metadata["id"])
+                yield document, score
+
+    def _parent_or_self(self, child):
+        parent_id = child.metadata.get("parent")
+        if parent_id in self.parents:
+            return self.parents[parent_id]
+        name = child.metadata["id"]
+        warnings.warn(f"the parent {parent_id!r} of {name} is missing: the child stands in", stacklevel=2)
+        return child
+
+    def _chosen(self, ranked):
+        return islice(super()._chosen(ranked), self.max_parents)
+
+
+class CollapsedTreeRetriever(BudgetRetriever):
+    """RAPTOR's collapsed tree: leaves and summaries of all levels compete in one ranking.
+
+    The paper (section 3) reads it up to 2,000 tokens; a node that does not fit is skipped and reading goes
+    on.
+    """
+
+    index: VectorIndex
+
+    def ranked(self, question: str) -> Ranked:
+        return self.index.ranked(question)
+
+
+class TreeTraversalRetriever(BudgetRetriever):
+    """RAPTOR's second way of reading: the best roots, then the best of their children, down to the leaves.
+
+    Parameters
+    ----------
+    tree : Tree
+    index : VectorIndex
+        Over all nodes of the tree.
+    width : int
+        Nodes kept at each level.
+    """
+
+    tree: Tree
+    index: VectorIndex
+    width: int = 5
+
+    def ranked(self, question: str) -> Iterator[tuple[Document, float]]:
+        scores = {document.metadata["id"]: score for document, score in self.index.ranked(question)}
+        level = {node.metadata["id"]: node for node in self.tree.roots}
+        while level:
+            best = sorted(level, key=lambda node_id: (-round(scores[node_id], 6), node_id))[: self.width]
+            yield from ((level[node_id], scores[node_id]) for node_id in best)
+            level = {child.metadata["id"]: child for node_id in best for child in self.tree.children(node_id)}
+
+
+def _within_budget(ranked, token_budget, count_tokens):
+    """Yield hits while they fit; one that does not is skipped, since a smaller one may follow."""
+    left = token_budget
+    for document, score in ranked:
+        tokens = count_tokens(document.page_content)
+        if tokens <= left:
+            left -= tokens
+            yield document, score
+        if left <= 0:
+            return
+
+
+def _hit(document, score):
+    sources = document.metadata.get("sources") or [document.metadata.get("source")]
+    about = {"score": round(score, 6), "level": document.metadata.get("level", 0), "sources": sources}
+    return document.model_copy(update={"metadata": document.metadata | about})

@@ -1,0 +1,178 @@
+"""Stages: the whole path from a site to a table of results, each stage computed when first asked for."""
+
+import os
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+from langchain_core.documents import Document
+
+from helpers.crawl import Crawl, crawl, serve
+from helpers.embedding import WindowEmbedder
+from helpers.evaluation import Question, compare, judge_pairs, load_questions
+from helpers.index import VectorIndex
+from helpers.judging import PairVerdict
+from helpers.leaves import split_leaves
+from helpers.models import load_embedder, load_judge, load_writer
+from helpers.profiles import Profile, load_profile
+from helpers.recording import ROOT, Journal, open_recording
+from helpers.retrievers import BudgetRetriever, CollapsedTreeRetriever, LeafRetriever
+from helpers.summaries import Summariser
+from helpers.tree import Tree, build_tree
+
+SITE = ROOT / "data" / "site"
+QUESTIONS = ROOT / "data" / "questions.jsonl"
+# The address that stands in metadata and recordings, whatever port the copy in data/site is served from.
+SITE_ADDRESS = "https://docs.example/"
+SITE_DEPTH = 4
+
+LEAF_RAG, RAPTOR = "leaf RAG", "RAPTOR"
+
+
+class Workbench:
+    """One run of the pipeline. Every attribute is a stage; asking for one computes those before it.
+
+    Parameters
+    ----------
+    profile : str or Profile, optional
+        See `helpers.profiles.load_profile`.
+    site : str, optional
+        Address to crawl; by default the environment's ``WORKBENCH_SITE``, else the site in ``data/site``.
+    max_depth : int, optional
+        Depth of the crawl; the environment's ``WORKBENCH_DEPTH``, else 4.
+    progress : bool
+        Whether long stages show a bar.
+    """
+
+    def __init__(
+        self, profile: str | Profile | None = None, site=None, max_depth=None, progress: bool = False
+    ):
+        self.profile = profile if isinstance(profile, Profile) else load_profile(profile)
+        self.site = site or os.environ.get("WORKBENCH_SITE")
+        self.max_depth = max_depth or int(os.environ.get("WORKBENCH_DEPTH", SITE_DEPTH))
+        self.progress = progress
+
+    @cached_property
+    def crawled(self) -> Crawl:
+        """Pages and what was skipped."""
+        if self.site:
+            return crawl(self.site, max_depth=self.max_depth, progress=self.progress)
+        with serve(SITE) as url:
+            return crawl(url, max_depth=self.max_depth, public_url=SITE_ADDRESS, progress=self.progress)
+
+    @property
+    def pages(self) -> list[Document]:
+        """Pages in the order of the crawl."""
+        return self.crawled.pages
+
+    @cached_property
+    def embedder(self) -> WindowEmbedder:
+        """The profile's embedder."""
+        return load_embedder(self.profile)
+
+    @cached_property
+    def leaves(self) -> list[Document]:
+        """Leaves of all pages."""
+        sizes = self.profile.chunk_tokens, self.profile.chunk_overlap
+        return split_leaves(self.pages, self.embedder.count_tokens, *sizes)
+
+    @cached_property
+    def tree_journal(self) -> Journal:
+        """Recorded clusters and summaries."""
+        return open_recording("tree", self.profile)
+
+    @cached_property
+    def summariser(self) -> Summariser:
+        """The writer with the summary prompt. The tree's journal records it, so the writer needs none."""
+        writer = load_writer(self.profile, max_new_tokens=self.profile.summary_tokens)
+        return Summariser(writer, self.embedder.count_tokens, writer_ratio=self.profile.writer_ratio)
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The tree of summaries."""
+        return build_tree(
+            self.leaves,
+            self.embedder,
+            self.summariser,
+            self.tree_journal,
+            max_prompt_tokens=self.profile.prompt_tokens,
+            max_levels=self.profile.max_levels,
+            threshold=self.profile.threshold,
+            margin=self.profile.margin,
+            seed=self.profile.seed,
+            progress=self.progress,
+        )
+
+    @cached_property
+    def index(self) -> VectorIndex:
+        """All nodes of the tree in one index."""
+        return VectorIndex.build(list(self.tree.nodes.values()), self.embedder)
+
+    @cached_property
+    def questions(self) -> list[Question]:
+        """The questions, their quotes found in the pages."""
+        return load_questions(QUESTIONS, self.pages)
+
+    def retrievers(self, token_budget: int | None = None) -> dict[str, BudgetRetriever]:
+        """Plain RAG and RAPTOR, reading the same number of tokens."""
+        limit = {
+            "token_budget": token_budget or self.profile.token_budget,
+            "count_tokens": self.embedder.count_tokens,
+        }
+        return {
+            LEAF_RAG: LeafRetriever(index=self.index, **limit),
+            RAPTOR: CollapsedTreeRetriever(index=self.index, **limit),
+        }
+
+    @cached_property
+    def answer_journal(self) -> Journal:
+        """Recorded answers."""
+        return open_recording("answers", self.profile)
+
+    @cached_property
+    def writer(self):
+        """The writer of answers, recorded."""
+        return load_writer(self.profile, self.answer_journal, progress=self.progress)
+
+    @cached_property
+    def results(self) -> pd.DataFrame:
+        """Every question asked of every system."""
+        return compare(self.questions, self.retrievers(), self.tree, self.writer)
+
+    @cached_property
+    def verdict_journal(self) -> Journal:
+        """Recorded verdicts."""
+        return open_recording("verdicts", self.profile)
+
+    @cached_property
+    def judge(self):
+        """The judge, recorded."""
+        return load_judge(self.profile, self.verdict_journal, progress=self.progress)
+
+    @cached_property
+    def verdicts(self) -> dict[str, PairVerdict]:
+        """Verdicts on the answers of plain RAG (a) and RAPTOR (b), by question; none on unanswerable ones."""
+        answers = self.results.pivot(index="question", columns="system", values="answer")
+        asked = [question for question in self.questions if question.evidence]
+        pairs = [(q.text, answers.loc[q.id, LEAF_RAG], answers.loc[q.id, RAPTOR]) for q in asked]
+        verdicts = judge_pairs(pairs, self.judge)
+        return {question.id: verdict for question, verdict in zip(asked, verdicts, strict=True)}
+
+    def calls(self) -> pd.DataFrame:
+        """How many results of each stage were computed in this run, and how many were replayed."""
+        journals = {
+            "tree": self.tree_journal,
+            "answers": self.answer_journal,
+            "verdicts": self.verdict_journal,
+        }
+        return pd.DataFrame(
+            [
+                {"stage": name, "live": journal.live, "replayed": journal.replayed}
+                for name, journal in journals.items()
+            ]
+        )
+
+
+def in_repository(path: str | Path) -> str:
+    """Return a path as it stands in the repository, for output that is the same on every machine."""
+    return Path(path).resolve().relative_to(ROOT).as_posix()

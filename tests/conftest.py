@@ -1,0 +1,26 @@
+"""Fixtures that several test files share."""
+
+import pytest
+from sites import running
+
+from helpers import client
+
+
+@pytest.fixture
+def site():
+    """Start a site: `server = site({"/": html("a"), ...})`; `server.asked` lists the requests."""
+    open_sites = []
+
+    def start(pages):
+        context = running(pages)
+        open_sites.append(context)
+        return context.__enter__()
+
+    yield start
+    for context in open_sites:
+        context.__exit__(None, None, None)
+
+
+@pytest.fixture
+def no_backoff(monkeypatch):
+    monkeypatch.setattr(client, "BACKOFF", 0.0)
