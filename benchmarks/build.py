@@ -23,21 +23,22 @@ from helpers.index import VectorIndex
 from helpers.manifest import machine
 from helpers.tree import build_tree
 
-TOPICS_PER_LEAF = 1 / 8
+LEAVES_PER_TOPIC, LEAVES_PER_THEME = 8, 40
 DIMENSIONS = 384
 
 
 class TopicEmbedder(Embeddings):
-    """A vector a text: near its topic's, the topic being the number in the text. Counts what it embeds."""
+    """Vectors as documentation has them: themes that hold topics. A text is "topic number ..."."""
 
     identity = "synthetic topics"
 
-    def __init__(self, topics: int, seed: int = 0):
-        self.centres = np.random.default_rng(seed).normal(size=(topics, DIMENSIONS))
-        self.embedded = 0
+    def __init__(self, leaves: int, seed: int = 0):
+        random = np.random.default_rng(seed)
+        themes = random.normal(size=(max(1, leaves // LEAVES_PER_THEME), DIMENSIONS))
+        topics = max(1, leaves // LEAVES_PER_TOPIC)
+        self.centres = themes[np.arange(topics) % len(themes)] + random.normal(size=(topics, DIMENSIONS))
 
     def embed_documents(self, texts):
-        self.embedded += len(texts)
         return [self._vector(text) for text in texts]
 
     def embed_query(self, text):
@@ -46,13 +47,13 @@ class TopicEmbedder(Embeddings):
     def _vector(self, text):
         topic, number = (int(part) for part in text.split()[:2])
         noise = np.random.default_rng(number).normal(size=DIMENSIONS)
-        vector = self.centres[topic] + 0.6 * noise
+        vector = self.centres[topic] + noise
         return vector / np.linalg.norm(vector)
 
 
 def synthetic_leaves(n: int) -> list[Document]:
-    """Return n leaves over n / 8 topics."""
-    topics = max(1, int(n * TOPICS_PER_LEAF))
+    """Return n leaves, eight to a topic."""
+    topics = max(1, n // LEAVES_PER_TOPIC)
     return [
         Document(f"{i % topics} {i}", metadata={"id": f"leaf-{i}", "source": f"page-{i // 10}"})
         for i in range(n)
@@ -72,7 +73,7 @@ class Stub:
 
 def build_ours(n: int) -> dict:
     """Build tree and index with the project's code."""
-    embedder, stub, leaves = TopicEmbedder(max(1, int(n * TOPICS_PER_LEAF))), Stub(), synthetic_leaves(n)
+    embedder, stub, leaves = TopicEmbedder(n), Stub(), synthetic_leaves(n)
     started = time.perf_counter()
     tree = build_tree(leaves, embedder, stub)
     built = time.perf_counter()
@@ -87,7 +88,7 @@ def build_ours(n: int) -> dict:
 
 def build_reference(n: int) -> dict:
     """Build the same with the source's procedure."""
-    embedder, stub = TopicEmbedder(max(1, int(n * TOPICS_PER_LEAF))), Stub()
+    embedder, stub = TopicEmbedder(n), Stub()
     texts = [leaf.page_content for leaf in synthetic_leaves(n)]
     started, everything, levels = time.perf_counter(), list(texts), [n]
     for _ in range(3):

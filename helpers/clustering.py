@@ -6,10 +6,15 @@ The procedure of RAPTOR (Sarthi et al., ICLR 2024, arXiv 2401.18059, section 3),
 import warnings
 
 import numpy as np
-from sklearn.mixture import GaussianMixture
+
+from helpers.mixtures import choose_k, fit_mixture
+
+__all__ = ["choose_k", "cluster", "fit_mixture", "reduce_dimensions"]
 
 # UMAP's spectral start fails below this many points (its eigensolver needs more points than dimensions).
 SPECTRAL_MIN_POINTS = 12
+# UMAP's own default for large data; on small data it takes 500, which makes clusters no more cohesive.
+EPOCHS = 200
 
 
 def reduce_dimensions(vectors, dim: int = 10, n_neighbors: int | None = None, seed: int = 0) -> np.ndarray:
@@ -39,6 +44,7 @@ def reduce_dimensions(vectors, dim: int = 10, n_neighbors: int | None = None, se
         n_components=dim,
         n_neighbors=int(np.clip(neighbors, 2, n - 1)),
         metric="cosine",
+        n_epochs=EPOCHS,
         init="spectral" if n > max(SPECTRAL_MIN_POINTS, dim + 2) else "random",
         random_state=seed,
         n_jobs=1,  # a seeded run is serial anyway, and says so on stderr
@@ -47,44 +53,6 @@ def reduce_dimensions(vectors, dim: int = 10, n_neighbors: int | None = None, se
         # Duplicates make the neighbour graph fall apart; UMAP then warns and goes on from a random start.
         warnings.simplefilter("ignore")
         return model.fit_transform(vectors).astype(np.float64)
-
-
-def fit_mixture(points, max_k: int = 50, search: str = "early", patience: int = 5, seed: int = 0):
-    """Fit Gaussian mixtures for k = 1, 2, ... and keep the one with the lowest BIC.
-
-    Parameters
-    ----------
-    points : array of shape (n, dim)
-    max_k : int
-        Largest k tried; never more than ``n // 2``, so that clusters hold two points on average.
-    search : {"early", "exhaustive"}
-        Whether to stop after `patience` values of k without a better BIC, or to try every k as the source
-        does.
-    seed : int
-
-    Returns
-    -------
-    (GaussianMixture, dict of int to float)
-        The fitted mixture, and the BIC of each k that was tried.
-    """
-    if search not in ("early", "exhaustive"):
-        raise ValueError(f"search is 'early' or 'exhaustive', not {search!r}")
-    points = np.asarray(points, dtype=np.float64)
-    best, bic = None, {}
-    for k in range(1, max(1, min(max_k, len(points) // 2)) + 1):
-        mixture = _fit(points, k, seed)
-        bic[k] = mixture.bic(points)
-        if best is None or bic[k] < bic[best.n_components]:
-            best = mixture
-        if search == "early" and k - best.n_components >= patience:
-            break
-    return best, bic
-
-
-def choose_k(points, max_k: int = 50, search: str = "early", patience: int = 5, seed: int = 0) -> int:
-    """Return the number of mixture components with the lowest BIC (see `fit_mixture`)."""
-    mixture, _ = fit_mixture(points, max_k, search, patience, seed)
-    return mixture.n_components
 
 
 def cluster(
@@ -141,23 +109,11 @@ def cluster(
     return [np.flatnonzero(np.isin(row_of, members)) for members in clusters]
 
 
-def _fit(points, k, seed):
-    """Fit one mixture, with more regularisation where the covariance is ill-defined (few or equal points)."""
-    for regularisation in (1e-6, 1e-4, 1e-2, 1.0):
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # a fit that has not converged still has its BIC
-                return GaussianMixture(k, random_state=seed, reg_covar=regularisation).fit(points)
-        except ValueError:
-            continue
-    raise ValueError(f"no mixture of {k} components fits {len(points)} points: are there NaN values?")
-
-
 def _mixture_clusters(vectors, n_neighbors, dim, threshold, max_k, search, seed):
     if len(vectors) <= dim + 1:
         return [np.arange(len(vectors))]
     points = reduce_dimensions(vectors, dim, n_neighbors, seed)
-    mixture, _ = fit_mixture(points, max_k, search, seed=seed)
+    mixture, _ = fit_mixture(points, max_k, search, seed)
     probabilities = mixture.predict_proba(points)  # (n, k)
     joins = (probabilities > threshold) | (probabilities == probabilities.max(axis=1, keepdims=True))
     return [np.flatnonzero(column) for column in joins.T if column.any()]

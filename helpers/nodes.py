@@ -2,10 +2,12 @@
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from langchain_core.documents import Document
+
+from helpers.recording import content_key
 
 FORMAT = "raptor-tree 1"
 
@@ -21,11 +23,14 @@ class Tree:
     ----------
     nodes : dict of str to Document
         In order of level.
+    updater : helpers.updates.TreeUpdater or None
+        What `add` and `remove` write with; `helpers.tree.build_tree` sets it, a loaded tree has none.
     """
 
     def __init__(self, nodes: Iterable[Document]):
         self.nodes: dict[str, Document] = {}
         self._parents: dict[str, list[str]] = {}
+        self.updater = None
         for node in nodes:
             self.put(node)
 
@@ -53,6 +58,19 @@ class Tree:
         self.nodes[node_id] = node
         for child in node.metadata.get("children", ()):
             self._parents.setdefault(child, []).append(node_id)
+
+    def replace(self, nodes: Iterable[Document]) -> None:
+        """Take other nodes in place of all that are here; if they are no tree, nothing changes."""
+        other = Tree(nodes)
+        self.nodes, self._parents = other.nodes, other._parents
+
+    def add(self, leaves: Sequence[Document]) -> None:
+        """Add leaves and write the summaries above them; see `helpers.updates.TreeUpdater.add`."""
+        self._updater().add(self, leaves)
+
+    def remove(self, source: str) -> None:
+        """Remove a page and all that was written from it; see `helpers.updates.TreeUpdater.remove`."""
+        self._updater().remove(self, source)
 
     @property
     def levels(self) -> list[list[Document]]:
@@ -146,3 +164,28 @@ class Tree:
         if node_id not in self.nodes:
             raise KeyError(f"no node {node_id!r} in the tree")
         return self.nodes[node_id]
+
+    def _updater(self):
+        if self.updater is None:
+            raise ValueError(
+                "this tree has no updater, since it was not built here: set tree.updater = "
+                "TreeUpdater(embedder, ClusterWriter(summarise, journal, prompt_tokens, max_prompt_tokens)), of "
+                "helpers.updates and helpers.writing, or build it with build_tree (its journal makes that free)"
+            )
+        return self.updater
+
+
+def leaf_node(leaf: Document) -> Document:
+    """Return a copy of a leaf with the metadata of a node: ``level`` 0, ``source`` and ``sources``."""
+    source = leaf.metadata.get("source", "")
+    about = leaf.metadata | {"level": 0, "source": source, "sources": [source]}
+    return leaf.model_copy(update={"metadata": about})
+
+
+def summary_node(text: str, level: int, group: Sequence[Document]) -> Document:
+    """Return the node of a group's summary. Its id hashes level, children and text."""
+    children = [node.metadata["id"] for node in group]
+    node_id = content_key("node", level, children, text)[:12]
+    sources = list(dict.fromkeys(source for node in group for source in node.metadata["sources"]))
+    about = {"id": node_id, "level": level, "children": children, "sources": sources}
+    return Document(text, id=node_id, metadata=about)

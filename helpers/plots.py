@@ -148,7 +148,8 @@ def tree_picture(tree: Tree) -> Figure:
             for node in nodes:
                 for child in node.metadata["children"]:
                     ends = place[child], place[node.metadata["id"]]
-                    axes.plot(ends, (level - 1, level), color="#bbbbbb", linewidth=0.4, zorder=1)
+                    heights = tree.nodes[child].metadata["level"], level
+                    axes.plot(ends, heights, color="#bbbbbb", linewidth=0.4, zorder=1)
         axes.scatter(
             [place[node.metadata["id"]] for node in nodes],
             [level] * len(nodes),

@@ -4,52 +4,50 @@ from collections.abc import Sequence
 
 import numpy as np
 from langchain_core.documents import Document
-from langchain_core.embeddings import Embeddings
 
-from helpers.clustering import cluster
-from helpers.index import unit_rows
+from helpers.growth import TreeBuilder
+from helpers.index import VectorIndex, unit_rows
 from helpers.nodes import Tree, leaf_node, summary_node
-from helpers.writing import ClusterWriter
 
-# A group of new leaves this large gets a summary of its own; a smaller one joins the nearest cluster.
+# A group of new nodes this large gets a summary of its own; a smaller one joins the nearest cluster.
 OWN_CLUSTER = 3
 
 
-class TreeUpdater:
-    """Changes a tree in place; `helpers.tree.build_tree` gives every tree its own.
+class TreeUpdater(TreeBuilder):
+    """Builds trees and changes them in place.
 
-    New leaves are clustered among themselves and hung beside their nearest cluster, and their ancestors are
-    written again: a page costs a few calls however large the tree is. Clusters that are there stay as they
-    are, so a tree that has changed a lot should be built anew one day.
+    New leaves are clustered among themselves, and a cluster of them joins the nearest old one or hangs beside
+    it; the ancestors are written again, so a page costs a few calls however large the tree is. A cluster left
+    with one leaf is given up, and that leaf placed like a new one. All other clusters stay as they are: where
+    more than half is to be placed, the top is built anew, and a tree that changed slowly by as much should be.
+
+    With ``per_source``, a page's subtree is built anew when that page changes, and what is said of leaves holds
+    for the roots of the subtrees.
     """
 
-    def __init__(self, embedder: Embeddings, writer: ClusterWriter, clustering: dict):
-        self._embedder, self._writer, self._clustering = embedder, writer, clustering
-
     def add(self, tree: Tree, leaves: Sequence[Document]) -> None:
-        """Add the leaves that are not in the tree yet, and write the summaries above them."""
-        fresh = [leaf_node(leaf) for leaf in leaves if leaf.metadata["id"] not in tree.nodes]
-        if not fresh:
-            return
-        names, children = _plan(tree)
-        old_clusters = list(names[0])
-        centroids = np.array([self._centroid(tree.children(name)) for name in old_clusters])
-        for rows in cluster(self._vectors(fresh), **(self._clustering | {"max_parents": 1})):
-            group = [fresh[row] for row in rows]
-            ids = [leaf.metadata["id"] for leaf in group]
-            nearest = old_clusters[int(np.argmax(centroids @ self._centroid(group)))]
-            if len(group) < OWN_CLUSTER:
-                children[nearest] += ids
-                continue
-            name = f"new: {ids[0]}"
-            names[0].append(name)
-            children[name] = ids
-            for parent in tree.parents(nearest)[:1]:
-                children[parent.metadata["id"]].append(name)
-        self._rewrite(tree, [*tree.levels[0], *fresh], names, children)
+        """Add the leaves that are not in the tree yet.
+
+        Raises
+        ------
+        ValueError
+            If an id stands for two texts.
+        """
+        known = {leaf.metadata["id"]: leaf for leaf in tree.levels[0]}
+        fresh = set()
+        for leaf in map(leaf_node, leaves):
+            same = known.setdefault(leaf.metadata["id"], leaf)
+            if same is leaf:
+                fresh.add(leaf.metadata["source"])
+            elif (same.page_content, same.metadata["source"]) != (leaf.page_content, leaf.metadata["source"]):
+                raise ValueError(
+                    f"two texts with the id {leaf.metadata['id']}: remove the old page before the new is added"
+                )
+        if fresh:
+            self._change(tree, list(known.values()), fresh)
 
     def remove(self, tree: Tree, source: str) -> None:
-        """Remove a page's leaves, and write again every summary that was made from one.
+        """Remove a page's leaves, and all that was written from them.
 
         Raises
         ------
@@ -60,46 +58,102 @@ class TreeUpdater:
         """
         left = [leaf for leaf in tree.levels[0] if leaf.metadata["source"] != source]
         if len(left) == len(tree.levels[0]):
-            raise KeyError(f"no leaf of {source} in the tree")
+            raise KeyError(f"no leaf of {source!r} in the tree")
         if not left:
-            raise ValueError(f"{source} is the last page of the tree: delete the tree instead")
-        self._rewrite(tree, left, *_plan(tree))
+            raise ValueError(f"{source} is the last page of the tree, and a tree has at least one leaf")
+        self._change(tree, left, {source})
 
-    def _rewrite(self, tree, leaves, names, children):
-        """Build the levels from the wanted children of each node; a node whose children stay is kept.
+    def _change(self, tree, leaves, sources):
+        """Make a tree stand on other leaves, of which some sources changed; it is left alone until all is written."""
+        below = [node for node in tree.nodes.values() if node.metadata["level"] and not self._is_top(node)]
+        base = Tree([*leaves, *(node for node in below if node.metadata["sources"][0] not in sources)])
+        try:
+            self.grow_pages(base, sources)
+            levels, children, strays = self._plan(tree, base)
+            if not levels[0] or 2 * len(strays) > len(base.roots):
+                self.grow_top(base)
+            else:
+                self._place(strays, tree, levels, children)
+                self._rewrite(tree, base, levels, children)
+        finally:
+            self.writer.journal.close()
+        tree.replace(sorted(base.nodes.values(), key=lambda node: node.metadata["level"]))
 
-        All summaries are written before the tree changes, so that a failure leaves it as it was.
+    def _is_top(self, node):
+        """Return whether a node is a summary of several pages' subtrees or, without these, of anything."""
+        return node.metadata["level"] > 0 and not (self.per_source and len(node.metadata["sources"]) == 1)
+
+    def _plan(self, tree, base):
+        """Return the top's summaries by level, the wanted children of each, and the nodes that no cluster has.
+
+        A summary goes by its id in the tree as it was.
         """
-        nodes = {leaf.metadata["id"]: leaf for leaf in leaves}
-        id_now = {leaf_id: leaf_id for leaf_id in nodes}
-        for level, level_names in enumerate(names, 1):
-            wanted = {
-                name: [id_now[child] for child in children[name] if child in id_now] for name in level_names
-            }
-            wanted = {name: list(dict.fromkeys(ids)) for name, ids in wanted.items() if ids}
-            changed = [name for name, ids in wanted.items() if not _is_kept(tree, name, ids)]
-            passages = [[nodes[child].page_content for child in wanted[name]] for name in changed]
-            texts = dict(zip(changed, self._writer.summaries(passages, level), strict=True))
-            for name, ids in wanted.items():
-                kept = name not in texts
-                node = tree.nodes[name] if kept else summary_node(texts[name], level, [nodes[i] for i in ids])
-                nodes[node.metadata["id"]] = node
-                id_now[name] = node.metadata["id"]
-        self._writer.journal.close()
-        tree.replace(nodes.values())
+        tops = [[node.metadata["id"] for node in level if self._is_top(node)] for level in tree.levels]
+        lowest, *upper = [level for level in tops if level] or [[]]
+        children = {name: tree.nodes[name].metadata["children"] for level in upper for name in level}
+        roots = {node.metadata["id"]: node for node in base.roots}
+        for name in lowest:
+            left = [child for child in tree.nodes[name].metadata["children"] if child in roots]
+            if len(left) > 1:
+                children[name] = left
+        placed = {child for ids in children.values() for child in ids}
+        strays = [node for node_id, node in roots.items() if node_id not in placed]
+        return [[name for name in lowest if name in children], *upper], children, strays
 
-    def _centroid(self, nodes):
-        return self._vectors(nodes).mean(axis=0)
+    def _place(self, strays, tree, levels, children):
+        """Write nodes that no cluster has into the plan."""
+        if not strays:
+            return
+        clusters = levels[0]
+        centres = self._vectors([tree.nodes[name] for name in clusters])
+        for group in self.groups(strays, max_parents=1):
+            ids = [node.metadata["id"] for node in group]
+            nearest = clusters[int(np.argmax(centres @ self._vectors(group).mean(axis=0)))]
+            if len(ids) < OWN_CLUSTER:
+                children[nearest] = children[nearest] + ids
+                continue
+            if len(levels) == 1 and self.max_levels > 1:  # the only cluster was the root
+                levels.append(["new root"])
+                children["new root"] = clusters
+            name = f"new {ids[0]}"
+            children[name] = ids
+            levels[0] = [*levels[0], name]
+            for parent in [p for level in levels[1:2] for p in level if nearest in children[p]][:1]:
+                children[parent] = [*children[parent], name]
+
+    def _rewrite(self, tree, base, levels, children):
+        """Put the planned summaries on the base; one of the same passages keeps its text."""
+        id_now = {node_id: node_id for node_id in base.nodes}
+        first = 1 + max(node.metadata["level"] for node in base.roots)
+        for level, names in enumerate(levels, first):
+            if len(base.roots) == 1:
+                return
+            wanted = {name: dict.fromkeys(id_now[i] for i in children[name] if i in id_now) for name in names}
+            groups = {name: [base.nodes[i] for i in ids] for name, ids in wanted.items() if ids}
+            changed = [name for name, group in groups.items() if not _same(tree, name, group)]
+            written = self.writer.summaries([_passages(groups[name]) for name in changed], level)
+            texts = dict(zip(changed, written, strict=True))
+            for name, group in groups.items():
+                text = texts[name] if name in texts else tree.nodes[name].page_content
+                node = summary_node(text, level, group)
+                id_now[name] = node.metadata["id"]
+                if node.metadata["id"] not in base.nodes:  # two clusters may have become one
+                    base.put(node)
 
     def _vectors(self, nodes):
-        return unit_rows(self._embedder.embed_documents([node.page_content for node in nodes]))
+        return unit_rows(self.embedder.embed_documents(_passages(nodes)))
 
 
-def _plan(tree):
-    """Return the names of the summaries by level, and the children of each: what a change edits."""
-    names = [[node.metadata["id"] for node in level] for level in tree.levels[1:]]
-    return names, {name: list(tree.nodes[name].metadata["children"]) for level in names for name in level}
+def follow(index: VectorIndex, tree: Tree) -> None:
+    """Make an index hold the nodes of a tree that changed: embed those that are new, drop those that are gone."""
+    index.add([node for node_id, node in tree.nodes.items() if node_id not in index])
+    ids = [document.metadata["id"] for document in index.documents]
+    index.remove([node_id for node_id in ids if node_id not in tree.nodes])
 
 
-def _is_kept(tree, name, ids):
-    return name in tree.nodes and tree.nodes[name].metadata["children"] == ids
+def _passages(nodes):
+    return [node.page_content for node in nodes]
+
+
+def _same(tree, name, group):
+    return name in tree.nodes and _passages(tree.children(name)) == _passages(group)

@@ -17,8 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.runnables import Runnable, RunnableLambda
 
-from helpers import clustering
-from helpers import tree as module
+from helpers import clustering, growth
 from helpers.embedding import WindowEmbedder
 from helpers.recording import Journal, JournalError, NotRecorded
 from helpers.summaries import TEMPLATE_TOKENS, Summariser
@@ -61,7 +60,7 @@ def give_clusters(monkeypatch, clusters):
     def cluster(vectors, **options):
         return [np.array(rows) for rows in clusters[tuple(vectors[:, 0].astype(int))]]
 
-    monkeypatch.setattr(module, "cluster", cluster)
+    monkeypatch.setattr(growth, "cluster", cluster)
 
 
 class RowEmbedder(OnePointEmbedder):
