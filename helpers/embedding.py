@@ -3,7 +3,7 @@
 import sqlite3
 import warnings
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +40,8 @@ class WindowEmbedder(Embeddings):
     def __init__(self, model: str, identity: str, window: int = 254, cache: str | Path | None = None):
         self.model, self.identity, self.window = model, identity, window
         self._cache = VectorCache(cache)
+        # A token budget is read far down a ranking, so the same texts are counted with every question.
+        self._count = lru_cache(maxsize=200_000)(self._count_uncached)
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
@@ -59,6 +61,9 @@ class WindowEmbedder(Embeddings):
 
     def count_tokens(self, text: str) -> int:
         """Return the tokens of a text, special tokens not counted, and never fewer than one per 6 characters."""
+        return self._count(text)
+
+    def _count_uncached(self, text):
         pieces = len(self.tokenizer.encode(text, add_special_tokens=False).ids)
         return max(pieces, -(-len(text) // CHARACTERS_PER_TOKEN))
 

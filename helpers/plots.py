@@ -207,3 +207,21 @@ def score_intervals(table: pd.DataFrame, measure: str) -> Figure:
     axes.set(ylabel=measure, ylim=(-0.03, 1.03))
     axes.legend(frameon=False, ncols=len(systems), loc="lower center", bbox_to_anchor=(0.5, 1.0))
     return figure
+
+
+def structure_table(results: pd.DataFrame, measure: str) -> Figure:
+    """Mean of a measure per structure and kind of question, the best of each kind in bold."""
+    means = results.pivot_table(index="system", columns="kind", values=measure, sort=False)
+    figure, axes = _figure(6.4, 0.5 + 0.42 * len(means))
+    axes.imshow(means.to_numpy(), cmap="Blues", vmin=0, vmax=1, aspect="auto")
+    for row, system in enumerate(means.index):
+        for column, kind in enumerate(means.columns):
+            value = means.loc[system, kind]
+            weight = "bold" if value == means[kind].max() else "normal"
+            color = "white" if value > 0.6 else "black"
+            axes.text(column, row, f"{value:.2f}", ha="center", va="center", color=color, weight=weight)
+    axes.set_xticks(range(len(means.columns)), means.columns)
+    axes.set_yticks(range(len(means)), means.index)
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)
+    return figure

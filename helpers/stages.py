@@ -2,7 +2,6 @@
 
 import os
 from functools import cached_property
-from pathlib import Path
 
 import pandas as pd
 from langchain_core.documents import Document
@@ -14,6 +13,7 @@ from helpers.index import VectorIndex
 from helpers.judging import PairVerdict
 from helpers.leaves import split_leaves
 from helpers.models import load_embedder, load_judge, load_writer
+from helpers.policies import POLICY_QUESTIONS, load_policies
 from helpers.profiles import Profile, load_profile
 from helpers.recording import ROOT, Journal, open_recording
 from helpers.retrievers import BudgetRetriever, CollapsedTreeRetriever, LeafRetriever
@@ -44,6 +44,9 @@ class Workbench:
         Whether long stages show a bar.
     """
 
+    questions_file = QUESTIONS
+    recording_prefix = ""
+
     def __init__(
         self, profile: str | Profile | None = None, site=None, max_depth=None, progress: bool = False
     ):
@@ -51,6 +54,9 @@ class Workbench:
         self.site = site or os.environ.get("WORKBENCH_SITE")
         self.max_depth = max_depth or int(os.environ.get("WORKBENCH_DEPTH", SITE_DEPTH))
         self.progress = progress
+
+    def _journal(self, name):
+        return open_recording(self.recording_prefix + name, self.profile)
 
     @cached_property
     def crawled(self) -> Crawl:
@@ -79,7 +85,7 @@ class Workbench:
     @cached_property
     def tree_journal(self) -> Journal:
         """Recorded clusters and summaries."""
-        return open_recording("tree", self.profile)
+        return self._journal("tree")
 
     @cached_property
     def summariser(self) -> Summariser:
@@ -111,7 +117,7 @@ class Workbench:
     @cached_property
     def questions(self) -> list[Question]:
         """The questions, their quotes found in the pages."""
-        return load_questions(QUESTIONS, self.pages)
+        return load_questions(self.questions_file, self.pages)
 
     def retrievers(self, token_budget: int | None = None) -> dict[str, BudgetRetriever]:
         """Plain RAG and RAPTOR, reading the same number of tokens."""
@@ -127,7 +133,7 @@ class Workbench:
     @cached_property
     def answer_journal(self) -> Journal:
         """Recorded answers."""
-        return open_recording("answers", self.profile)
+        return self._journal("answers")
 
     @cached_property
     def writer(self):
@@ -142,7 +148,7 @@ class Workbench:
     @cached_property
     def verdict_journal(self) -> Journal:
         """Recorded verdicts."""
-        return open_recording("verdicts", self.profile)
+        return self._journal("verdicts")
 
     @cached_property
     def judge(self):
@@ -173,6 +179,13 @@ class Workbench:
         )
 
 
-def in_repository(path: str | Path) -> str:
-    """Return a path as it stands in the repository, for output that is the same on every machine."""
-    return Path(path).resolve().relative_to(ROOT).as_posix()
+class ShopWorkbench(Workbench):
+    """The same stages over the shop's policies in ``data/policies``."""
+
+    questions_file = POLICY_QUESTIONS
+    recording_prefix = "policies-"
+
+    @cached_property
+    def crawled(self) -> Crawl:
+        """The pages, read from their folder."""
+        return Crawl(load_policies(), [])

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
-from helpers.nodes import Tree
+from helpers.nodes import Tree, leaf_node, summary_node
 
 
 def leaf(name, source):
@@ -107,6 +107,46 @@ def test_children_come_before_their_parent(diamond):
 def test_a_tree_without_nodes():
     tree = Tree([])
     assert tree.levels == tree.roots == []
+
+
+def test_nodes_that_are_no_tree_replace_nothing(diamond):
+    before = dict(diamond.nodes)
+    with pytest.raises(ValueError, match="node s3 has children that are not in the tree: x"):
+        diamond.replace([leaf("z", "page3"), summary("s3", 1, ["x"], [])])
+    assert diamond.nodes == before
+    diamond.replace([leaf("z", "page3"), summary("s3", 1, ["z"], ["page3"])])
+    assert list(diamond.nodes) == ["z", "s3"]
+    assert ids(diamond.parents("z")) == ["s3"]
+
+
+@pytest.mark.parametrize("change", [lambda tree: tree.add([]), lambda tree: tree.remove("page1")])
+def test_a_tree_without_updater_says_how_to_get_one(diamond, change):
+    with pytest.raises(
+        ValueError, match="no updater.*set tree.updater = TreeUpdater.*or build it with build_tree"
+    ):
+        change(diamond)
+
+
+def test_a_leaf_becomes_a_node_by_its_metadata_alone():
+    page_leaf = Document("text", id="a", metadata={"id": "a", "source": "page1", "title": "One"})
+    node = leaf_node(page_leaf)
+    assert node.metadata == {"id": "a", "source": "page1", "title": "One", "level": 0, "sources": ["page1"]}
+    assert page_leaf.metadata == {"id": "a", "source": "page1", "title": "One"}
+    assert leaf_node(Document("text", metadata={"id": "b"})).metadata["sources"] == [""]
+
+
+def test_a_summary_is_known_by_level_children_and_text(diamond):
+    group = [diamond.nodes["b"], diamond.nodes["c"]]
+    node = summary_node("text", 1, group)
+    about = {"id": node.id, "level": 1, "children": ["b", "c"], "sources": ["page1", "page2"]}
+    assert node.metadata == about
+    others = [
+        summary_node("text", 2, group),
+        summary_node("text", 1, group[:1]),
+        summary_node("other", 1, group),
+    ]
+    assert len({node.id, *ids(others)}) == 4
+    assert summary_node("text", 1, group) == node
 
 
 # The file

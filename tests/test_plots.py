@@ -71,3 +71,9 @@ def test_intervals_show_every_mean():
     assert isinstance(figure, Figure)
     points = [line.get_ydata()[0] for line in figure.axes[0].lines if len(line.get_ydata()) == 1]
     assert {0.2, 0.6} <= set(points)
+
+
+def test_the_best_structure_of_a_kind_is_bold():
+    results = pd.DataFrame({"system": ["X", "Y"], "kind": ["a", "a"], "recall": [0.25, 0.75]})
+    texts = plots.structure_table(results, "recall").axes[0].texts
+    assert [(text.get_text(), text.get_weight()) for text in texts] == [("0.25", "normal"), ("0.75", "bold")]

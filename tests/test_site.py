@@ -18,10 +18,12 @@ def soup_of(path: Path) -> BeautifulSoup:
     return BeautifulSoup(path.read_text(encoding="utf-8"), "lxml")
 
 
-def python_blocks():
-    for path in PAGES:
-        for number, block in enumerate(soup_of(path).select("code.language-python")):
-            yield pytest.param(block.get_text(), id=f"{path.parent.name}/{path.stem}-{number}")
+def python_blocks() -> list:
+    return [
+        pytest.param(block.get_text(), id=f"{path.parent.name}/{path.stem}-{number}")
+        for path in PAGES
+        for number, block in enumerate(soup_of(path).select("code.language-python"))
+    ]
 
 
 def test_the_site_is_large_enough():

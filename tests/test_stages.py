@@ -10,7 +10,7 @@ from sites import html
 from helpers import recording, stages
 from helpers.models import Writer
 from helpers.profiles import Profile
-from helpers.stages import LEAF_RAG, RAPTOR, Workbench, in_repository
+from helpers.stages import LEAF_RAG, RAPTOR, Workbench
 
 PROFILE = Profile("small", "fake", "fake", "fake", chunk_tokens=12, chunk_overlap=0, token_budget=30)
 ANIMALS = ("cats", "dogs", "owls")
@@ -84,7 +84,7 @@ def own_folder(monkeypatch, tmp_path):
     questions = tmp_path / "questions.jsonl"
     questions.write_text("\n".join(json.dumps(row) for row in rows))
     monkeypatch.setattr(stages, "SITE", site)
-    monkeypatch.setattr(stages, "QUESTIONS", questions)
+    monkeypatch.setattr(Workbench, "questions_file", questions)
     monkeypatch.setattr(recording, "ROOT", tmp_path)
     monkeypatch.setattr(recording, "RECORDED", tmp_path / "recorded")
 
@@ -195,9 +195,3 @@ def test_strict_mode_computes_nothing(models, monkeypatch):
 
 def test_a_profile_by_name():
     assert Workbench("tiny").profile.name == "tiny"
-
-
-def test_paths_as_they_stand_in_the_repository():
-    assert in_repository(stages.ROOT / "build" / ".." / "data" / "site") == "data/site"
-    with pytest.raises(ValueError, match="is not in the subpath"):
-        in_repository("/somewhere/else")

@@ -35,18 +35,26 @@ def ids(documents):
     return [document.metadata["id"] for document in documents]
 
 
-def assert_sound(tree, leaves):
-    """What holds for every tree, however its clusters came out."""
+def assert_linked(tree, leaves):
+    """What holds for every tree, also after changes and with a subtree a page."""
     assert ids(tree.levels[0]) == ids(leaves)
     assert {leaf for root in tree.roots for leaf in ids(tree.leaves(root.metadata["id"]))} == set(ids(leaves))
-    for lower, upper in zip(tree.levels, tree.levels[1:], strict=False):
-        assert len(upper) <= max(1, len(lower) // 2), "a layer is more than half the one below"
-        assert all(tree.parents(node) for node in ids(lower)), "an orphan"
+    levels = [node.metadata["level"] for node in tree.nodes.values()]
+    assert levels == sorted(levels)
     for node_id, node in tree.nodes.items():
         assert node.page_content and node.id == node_id
         assert all(node_id in ids(tree.parents(child)) for child in ids(tree.children(node_id)))
         assert all(node_id in ids(tree.children(parent)) for parent in ids(tree.parents(node_id)))
+        assert all(child.metadata["level"] < node.metadata["level"] for child in tree.children(node_id))
         assert node.metadata["sources"] == tree.sources(node_id)
+
+
+def assert_sound(tree, leaves):
+    """What holds for every new tree, however its clusters came out."""
+    assert_linked(tree, leaves)
+    for lower, upper in zip(tree.levels, tree.levels[1:], strict=False):
+        assert len(upper) <= max(1, len(lower) // 2), "a layer is more than half the one below"
+        assert all(tree.parents(node) for node in ids(lower)), "an orphan"
 
 
 @pytest.fixture
