@@ -115,7 +115,7 @@ class VectorIndex:
     def ranked(self, question: str, where: dict | Callable | None = None) -> Iterator[tuple[Document, float]]:
         """Yield all documents from the nearest to the farthest, read from FAISS in growing blocks."""
         vector = self._embedder.embed_query(question)
-        done, block = 0, 64
+        done, block = 0, 128
         while done < len(self):
             hits = self._search(vector, min(block, len(self)), where)
             yield from hits[done:]
@@ -124,21 +124,28 @@ class VectorIndex:
             done, block = len(hits), block * 4
 
     def _search(self, vector, k, where):
-        total = len(self)
-        if not total:
+        if not len(self):
             return []
         query, read = unit_rows([vector])[0], k + TIE_MARGIN
         while True:
-            # A filter runs after fetch_k hits: only the whole index is sure to hold k that pass.
-            hits = self._store.similarity_search_with_score_by_vector(
-                query, k=min(read, total), filter=where, fetch_k=total
-            )
+            hits = self._passing(query, min(read, len(self)), where)
             scored = [(document, float(np.clip(score, -1, 1))) for document, score in hits]
             # All that tie with the k-th hit are read once a lower score, or the end, is in sight.
             if len(scored) < read or round(scored[-1][1], 6) < round(scored[k - 1][1], 6):
                 scored.sort(key=lambda hit: (-round(hit[1], 6), hit[0].metadata["id"]))
                 return scored[:k]
             read *= 4
+
+    def _passing(self, query, count, where):
+        """Return the first hits that pass a filter, which runs after FAISS: more than `count` may be fetched."""
+        fetch = count
+        while True:
+            hits = self._store.similarity_search_with_score_by_vector(
+                query, k=count, filter=where, fetch_k=min(fetch, len(self))
+            )
+            if len(hits) == count or fetch >= len(self):
+                return hits
+            fetch *= 4
 
     def save(self, folder: str | Path) -> None:
         """Write ``vectors.faiss``, ``documents.jsonl`` and ``index.json`` into a folder."""

@@ -4,8 +4,10 @@ import json
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
+from functools import cached_property
+from itertools import islice
 from pathlib import Path
 
 import bm25s
@@ -51,17 +53,23 @@ class KeywordIndex:
         """Return the k best documents with their scores; fewer if fewer share a token with the question."""
         if k < 1:
             raise ValueError(f"k must be at least 1, got {k}")
-        return self.ranked(question)[:k]
+        return list(islice(self.ranked(question), k))
 
-    def ranked(self, question: str) -> list[tuple[Document, float]]:
-        """Return all documents that share a token with the question, the best first, ties by id."""
+    @cached_property
+    def _id_rank(self) -> np.ndarray:
+        ids = np.array([document.metadata["id"] for document in self.documents])
+        return np.argsort(np.argsort(ids))
+
+    def ranked(self, question: str) -> Iterator[tuple[Document, float]]:
+        """Yield all documents that share a token with the question, the best first, ties by id."""
         tokens = keyword_tokens(question)
         if self._bm25 is None or not tokens:
-            return []
+            return
         scores = self._bm25.get_scores(tokens)  # (documents,)
         # A document of score 0 has no word of the question; in a fusion it would vote all the same.
-        hits = [(self.documents[row], float(scores[row])) for row in np.flatnonzero(scores)]
-        return sorted(hits, key=lambda hit: (-round(hit[1], 6), hit[0].metadata["id"]))
+        rows = np.flatnonzero(scores)
+        rows = rows[np.lexsort((self._id_rank[rows], -np.round(scores[rows], 6)))]
+        yield from ((self.documents[row], float(scores[row])) for row in rows)
 
     def save(self, folder: str | Path) -> None:
         """Write the documents as JSON lines and the scores as bm25s does, in arrays and JSON."""

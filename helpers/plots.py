@@ -10,8 +10,6 @@ from langchain_core.documents import Document
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from helpers.nodes import Tree
-
 PALETTE = (
     "#4878a8",
     "#d1823f",
@@ -26,23 +24,25 @@ PALETTE = (
 )
 
 
-def _figure(width=7.0, height=3.6):
+def new_figure(width: float = 7.0, height: float = 3.6):
+    """Return a figure and its axes, without frame on top and on the right."""
     figure = Figure(figsize=(width, height), layout="constrained")
     axes = figure.subplots()
     axes.spines[["top", "right"]].set_visible(False)
     return figure, axes
 
 
-def _section(source):
+def section_of(source: str) -> str:
     """Return the first folder of an address: the section of a site."""
     path = urlsplit(source).path.strip("/").split("/")
     return path[0] if path[0] else "(top)"
 
 
-def _section_colors(sources):
+def section_colors(sources) -> dict[str, str]:
+    """Return a colour for each section of some addresses."""
     return {
         name: PALETTE[i % len(PALETTE)]
-        for i, name in enumerate(sorted({_section(source) for source in sources}))
+        for i, name in enumerate(sorted({section_of(source) for source in sources}))
     }
 
 
@@ -50,7 +50,7 @@ def token_histogram(tokens: Sequence[int], limit: int, bins: int = 50) -> Figure
     """Tokens per text, with the embedder's limit and the share of all tokens that lies beyond it."""
     tokens = np.asarray(tokens)
     beyond = np.clip(tokens - limit, 0, None).sum() / tokens.sum()
-    figure, axes = _figure()
+    figure, axes = new_figure()
     axes.hist(tokens, bins=bins, color=PALETTE[0])
     axes.axvline(limit, color=PALETTE[3], linestyle="--")
     axes.text(
@@ -65,8 +65,8 @@ def token_histogram(tokens: Sequence[int], limit: int, bins: int = 50) -> Figure
 
 def site_map(pages: Sequence[Document]) -> Figure:
     """Pages as dots, one ring a depth of the crawl, coloured by section, sized by their text."""
-    colors = _section_colors(page.metadata["source"] for page in pages)
-    figure, axes = _figure(6.4, 5.2)
+    colors = section_colors(page.metadata["source"] for page in pages)
+    figure, axes = new_figure(6.4, 5.2)
     for depth in sorted({page.metadata["depth"] for page in pages}):
         ring = sorted(
             (page for page in pages if page.metadata["depth"] == depth),
@@ -77,12 +77,12 @@ def site_map(pages: Sequence[Document]) -> Figure:
             (depth - 1) * np.cos(angles),
             (depth - 1) * np.sin(angles),
             s=[len(page.page_content) / 20 for page in ring],
-            c=[colors[_section(page.metadata["source"])] for page in ring],
+            c=[colors[section_of(page.metadata["source"])] for page in ring],
             alpha=0.85,
             edgecolor="white",
         )
         axes.add_patch(_ring(depth - 1))
-    _legend(axes, colors, title="section (dot size: length)")
+    section_legend(axes, colors, title="section (dot size: length)")
     axes.set_aspect("equal")
     axes.set_axis_off()
     return figure
@@ -94,7 +94,8 @@ def _ring(radius):
     return Circle((0, 0), radius, fill=False, color="#cccccc", linewidth=0.8, zorder=0)
 
 
-def _legend(axes, colors, title=None):
+def section_legend(axes, colors: dict[str, str], title: str | None = None) -> None:
+    """Put a dot and a name for each section to the right of the axes."""
     dots = [
         Line2D([], [], marker="o", linestyle="", color=color, label=name) for name, color in colors.items()
     ]
@@ -104,7 +105,7 @@ def _legend(axes, colors, title=None):
 def bic_curve(bic: dict[int, float]) -> Figure:
     """BIC by number of mixture components; the lowest is the one chosen."""
     best = min(bic, key=bic.get)
-    figure, axes = _figure()
+    figure, axes = new_figure()
     axes.plot(list(bic), list(bic.values()), marker="o", color=PALETTE[0])
     axes.plot(best, bic[best], marker="o", markersize=12, fillstyle="none", color=PALETTE[3])
     axes.annotate(f"k = {best}", (best, bic[best]), xytext=(0, 14), textcoords="offset points", ha="center")
@@ -118,7 +119,7 @@ def cluster_scatter(points: np.ndarray, clusters: Sequence[np.ndarray]) -> Figur
     first = np.zeros(len(points), dtype=int)
     for number, members in reversed(list(enumerate(clusters))):
         first[members] = number
-    figure, axes = _figure(6.4, 5.0)
+    figure, axes = new_figure(6.4, 5.0)
     axes.scatter(*points.T, c=[PALETTE[number % len(PALETTE)] for number in first], s=26)
     soft = parents > 1
     axes.scatter(
@@ -133,55 +134,13 @@ def cluster_scatter(points: np.ndarray, clusters: Sequence[np.ndarray]) -> Figur
     return figure
 
 
-def tree_picture(tree: Tree) -> Figure:
-    """The tree: a row a level, leaves in page order coloured by section, a line from each node to its children."""
-    colors = _section_colors(leaf.metadata["source"] for leaf in tree.levels[0])
-    place = {leaf.metadata["id"]: float(i) for i, leaf in enumerate(tree.levels[0])}
-    figure, axes = _figure(9.0, 4.2)
-    for level, nodes in enumerate(tree.levels):
-        if level:
-            centres = {n.metadata["id"]: np.mean([place[c] for c in n.metadata["children"]]) for n in nodes}
-            # Spread a level evenly in the order of its nodes' centres, so that they do not hide each other.
-            order = sorted(centres, key=centres.get)
-            gap = len(tree.levels[0]) / len(order)
-            place |= {node_id: (i + 0.5) * gap for i, node_id in enumerate(order)}
-            for node in nodes:
-                for child in node.metadata["children"]:
-                    ends = place[child], place[node.metadata["id"]]
-                    heights = tree.nodes[child].metadata["level"], level
-                    axes.plot(ends, heights, color="#bbbbbb", linewidth=0.4, zorder=1)
-        axes.scatter(
-            [place[node.metadata["id"]] for node in nodes],
-            [level] * len(nodes),
-            s=12 if not level else 20 + 4 * np.array([len(node.metadata["children"]) for node in nodes]),
-            c=[_main_color(node, colors) for node in nodes],
-            zorder=2,
-        )
-        axes.text(
-            -0.02,
-            level,
-            f"level {level}: {len(nodes)}",
-            transform=axes.get_yaxis_transform(),
-            ha="right",
-            va="center",
-        )
-    _legend(axes, colors, title="section of most sources")
-    axes.set(xticks=[], yticks=[])
-    axes.spines[:].set_visible(False)
-    return figure
-
-
-def _main_color(node, colors):
-    return colors[Counter(map(_section, node.metadata["sources"])).most_common(1)[0][0]]
-
-
 def level_shares(results: pd.DataFrame, system: str) -> Figure:
     """Share of a system's retrieved nodes that come from each level, per kind of question."""
     part = results[results.system == system]
     levels = sorted({level for row in part.levels for level in row})
     kinds = list(dict.fromkeys(part.kind))
     counts = [Counter(level for row in part[part.kind == kind].levels for level in row) for kind in kinds]
-    figure, axes = _figure()
+    figure, axes = new_figure()
     left = np.zeros(len(kinds))
     for level in levels:
         share = np.array([count[level] / count.total() for count in counts])
@@ -196,7 +155,7 @@ def level_shares(results: pd.DataFrame, system: str) -> Figure:
 def score_intervals(table: pd.DataFrame, measure: str) -> Figure:
     """Means with 95 % intervals per kind of question and system, from `evaluation.score_table`."""
     kinds, systems = list(dict.fromkeys(table.kind)), list(dict.fromkeys(table.system))
-    figure, axes = _figure()
+    figure, axes = new_figure()
     for offset, system in enumerate(systems):
         rows = table[table.system == system].set_index("kind").loc[[k for k in kinds]]
         at = np.arange(len(kinds)) + (offset - (len(systems) - 1) / 2) * 0.22
@@ -212,7 +171,7 @@ def score_intervals(table: pd.DataFrame, measure: str) -> Figure:
 def structure_table(results: pd.DataFrame, measure: str) -> Figure:
     """Mean of a measure per structure and kind of question, the best of each kind in bold."""
     means = results.pivot_table(index="system", columns="kind", values=measure, sort=False)
-    figure, axes = _figure(6.4, 0.5 + 0.42 * len(means))
+    figure, axes = new_figure(6.4, 0.5 + 0.42 * len(means))
     axes.imshow(means.to_numpy(), cmap="Blues", vmin=0, vmax=1, aspect="auto")
     for row, system in enumerate(means.index):
         for column, kind in enumerate(means.columns):

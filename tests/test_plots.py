@@ -7,27 +7,6 @@ from langchain_core.documents import Document
 from matplotlib.figure import Figure
 
 from helpers import plots
-from helpers.nodes import Tree
-
-
-def leaf(number, section="a"):
-    about = {
-        "id": f"l{number}",
-        "level": 0,
-        "source": f"https://x/{section}/p{number}",
-        "sources": [f"https://x/{section}/p{number}"],
-    }
-    return Document(f"leaf {number}", metadata=about)
-
-
-@pytest.fixture
-def tree():
-    leaves = [leaf(0), leaf(1), leaf(2, "b")]
-    sources = [source for node in leaves for source in node.metadata["sources"]]
-    root = Document(
-        "root", metadata={"id": "r", "level": 1, "children": ["l0", "l1", "l2"], "sources": sources}
-    )
-    return Tree([*leaves, root])
 
 
 def test_the_histogram_says_which_share_lies_beyond_the_limit():
@@ -50,12 +29,6 @@ def test_the_scatter_counts_soft_members():
     clusters = [np.array([0, 1]), np.array([1, 2])]
     figure = plots.cluster_scatter(np.zeros((3, 2)), clusters)
     assert figure.axes[0].get_legend().texts[0].get_text() == "in more than one cluster: 1"
-
-
-def test_the_tree_has_a_row_for_every_level_and_a_line_for_every_child(tree):
-    axes = plots.tree_picture(tree).axes[0]
-    assert [text.get_text() for text in axes.texts] == ["level 0: 3", "level 1: 1"]
-    assert len(axes.lines) == 3
 
 
 def test_level_shares_add_up_to_one():

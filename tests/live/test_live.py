@@ -116,7 +116,7 @@ def test_no_summary_gives_its_prompt_back(build):
     _, calls = build
     for call in calls:
         instruction = call["prompt"].split(".")[0]
-        assert instruction == "You are an expert technical writer"
+        assert instruction == "Below are passages from software documentation"
         assert instruction not in call["value"]
         assert not call["value"].startswith(call["prompt"][:100])
         assert "<|im_" not in call["value"]
