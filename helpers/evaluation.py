@@ -21,14 +21,11 @@ __all__ = [
     "Question",
     "bootstrap_interval",
     "compare",
-    "difference_table",
     "evidence_recall",
     "judge_pair",
     "judge_pairs",
     "keyword_match",
     "load_questions",
-    "overall_difference",
-    "score_table",
 ]
 
 
@@ -223,35 +220,3 @@ def _answer_row(question, answer):
     abstained = answer.state == INSUFFICIENT
     passed = float(keyword_match(answer.text, question.keywords)) if question.keywords else np.nan
     return {"answer": answer.text, "abstained": float(abstained), "keywords": passed}
-
-
-def score_table(results: pd.DataFrame, measure: str) -> pd.DataFrame:
-    """Return mean and 95 % interval of a measure per kind of question and system, with n."""
-    rows = []
-    for kind in [*dict.fromkeys(results.kind), "all"]:
-        part = results if kind == "all" else results[results.kind == kind]
-        for system in results.system.unique():
-            values = part[part.system == system][measure].dropna()
-            if len(values):
-                mean, low, high = bootstrap_interval(values)
-                about = {"kind": kind, "system": system, "n": len(values)}
-                rows.append(about | {"mean": mean, "low": low, "high": high})
-    return pd.DataFrame(rows)
-
-
-def difference_table(results: pd.DataFrame, measure: str, system: str, baseline: str) -> pd.DataFrame:
-    """Return the paired difference of two systems, question by question, per kind, with a 95 % interval."""
-    pivot = results.pivot(index=["kind", "question"], columns="system", values=measure).dropna()
-    difference = (pivot[system] - pivot[baseline]).rename("difference").reset_index()
-    rows = []
-    for kind in [*(kind for kind in dict.fromkeys(results.kind) if kind in set(difference.kind)), "all"]:
-        values = difference.difference if kind == "all" else difference[difference.kind == kind].difference
-        mean, low, high = bootstrap_interval(values)
-        rows.append({"kind": kind, "n": len(values), "difference": mean, "low": low, "high": high})
-    return pd.DataFrame(rows)
-
-
-def overall_difference(results: pd.DataFrame, measure: str, system: str, baseline: str) -> dict:
-    """Return n, the mean paired difference over all questions, and its 95 % interval."""
-    row = difference_table(results, measure, system, baseline).set_index("kind").loc["all"]
-    return {"n": int(row.n)} | {name: round(float(row[name]), 2) for name in ("difference", "low", "high")}

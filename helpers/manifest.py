@@ -84,6 +84,7 @@ def manifest(bench: Workbench, seconds: dict) -> dict:
             "answers": len(bench.answer_journal),
             "verdicts": len(bench.verdict_journal),
         },
+        "tokens": _call_tokens(bench),
         "context tokens, mean": {system: tokens[system] for system in (LEAF_RAG, RAPTOR)},
         "seconds": seconds,
         "versions": {name: version(name) for name in PACKAGES} | {"python": platform.python_version()},
@@ -134,6 +135,20 @@ def _largest_prompt(bench):
         for node in level
     ]
     return max(bench.summariser.prompt_tokens(passages) for passages in prompts)
+
+
+def _call_tokens(bench):
+    """Return the tokens read and written by each kind of call, by the embedder's tokenizer."""
+    count = bench.embedder.count_tokens
+    summaries = [node for level in bench.tree.levels[1:] for node in level]
+    children = [bench.tree.children(node.metadata["id"]) for node in summaries]
+    read = sum(bench.summariser.prompt_tokens([child.page_content for child in nodes]) for nodes in children)
+    tokens = {"summaries": {"read": read, "written": sum(count(node.page_content) for node in summaries)}}
+    for name, journal in (("answers", bench.answer_journal), ("verdicts", bench.verdict_journal)):
+        calls = [json.loads(line) for file in journal.files for line in file.read_text("utf-8").splitlines()]
+        written, prompts = ([call[part] for call in calls] for part in ("value", "prompt"))
+        tokens[name] = {"read": sum(map(count, prompts)), "written": sum(map(count, written))}
+    return tokens
 
 
 def _read_json(path):

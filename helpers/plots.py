@@ -153,7 +153,7 @@ def level_shares(results: pd.DataFrame, system: str) -> Figure:
 
 
 def score_intervals(table: pd.DataFrame, measure: str) -> Figure:
-    """Means with 95 % intervals per kind of question and system, from `evaluation.score_table`."""
+    """Means with 95 % intervals per kind of question and system, from `tables.score_table`."""
     kinds, systems = list(dict.fromkeys(table.kind)), list(dict.fromkeys(table.system))
     figure, axes = new_figure()
     for offset, system in enumerate(systems):

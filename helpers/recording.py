@@ -54,10 +54,15 @@ class Journal:
         self.strict = strict
         self.live = self.replayed = 0
         self._lock = None
+        self._base = [Path(file) for file in base]
         self._entries = {}
-        for file in [*map(Path, base), self.path]:
-            if file and file.exists():
-                self._entries |= _read_entries(file)
+        for file in self.files:
+            self._entries |= _read_entries(file)
+
+    @property
+    def files(self) -> list[Path]:
+        """The files that this journal reads, as far as they exist."""
+        return [file for file in [*self._base, self.path] if file and file.exists()]
 
     def __len__(self):
         return len(self._entries)

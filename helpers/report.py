@@ -4,8 +4,8 @@ from collections import Counter
 
 import pandas as pd
 
-from helpers.evaluation import difference_table, score_table
 from helpers.stages import LEAF_RAG, RAPTOR, Workbench
+from helpers.tables import difference_table, score_table
 
 MEASURES = {
     "keywords": "answers with all keywords",
