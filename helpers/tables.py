@@ -35,3 +35,13 @@ def overall_difference(results: pd.DataFrame, measure: str, system: str, baselin
     """Return n, the mean paired difference over all questions, and its 95 % interval."""
     row = difference_table(results, measure, system, baseline).set_index("kind").loc["all"]
     return {"n": int(row.n)} | {name: round(float(row[name]), 2) for name in ("difference", "low", "high")}
+
+
+def interval_table(results: pd.DataFrame, measure: str) -> pd.DataFrame:
+    """Return "mean (low to high)" with 95 % intervals: a row a system, a column a kind of question with its n."""
+    table = score_table(results, measure)
+    numbers = zip(table["mean"], table.low, table.high, strict=True)
+    table["interval"] = [f"{mean:.2f} ({low:.2f} to {high:.2f})" for mean, low, high in numbers]
+    table["kind"] = [f"{kind}, n = {n}" for kind, n in zip(table.kind, table.n, strict=True)]
+    wide = table.pivot(index="system", columns="kind", values="interval")
+    return wide.loc[table.system.unique(), table.kind.unique()]

@@ -4,7 +4,7 @@ import math
 
 import pandas as pd
 
-from helpers.tables import difference_table, overall_difference, score_table
+from helpers.tables import difference_table, interval_table, overall_difference, score_table
 
 RESULTS = pd.DataFrame(
     {
@@ -53,3 +53,11 @@ def test_the_overall_difference_is_the_last_row_of_the_table():
     whole = difference_table(RESULTS, "recall", "RAPTOR", baseline="RAG").set_index("kind").loc["all"]
     row = overall_difference(RESULTS, "recall", "RAPTOR", "RAG")
     assert row == {"n": 2, "difference": round(whole.difference, 2), "low": 0.0, "high": 1.0}
+
+
+def test_the_interval_table_has_a_row_a_system_and_a_column_a_kind():
+    both = RESULTS[RESULTS.kind == "specific"]
+    table = interval_table(both, "recall")
+    assert list(table.columns) == ["specific, n = 2", "all, n = 2"]
+    assert table.loc["RAPTOR", "specific, n = 2"] == "1.00 (1.00 to 1.00)"
+    assert table.loc["RAG", "all, n = 2"] == "0.50 (0.00 to 1.00)"
