@@ -49,14 +49,11 @@ def prices(bench: Workbench, token_budget: int) -> dict:
 
 
 def _build_prices(bench):
-    tree, summariser = bench.tree, bench.summariser
-    summaries = [node for level in tree.levels[1:] for node in level]
-    prompts = [[child.page_content for child in tree.children(node.metadata["id"])] for node in summaries]
-    above = [_summaries_above(tree, page.metadata["source"]) for page in bench.pages]
+    above = [_summaries_above(bench.tree, page.metadata["source"]) for page in bench.pages]
     nothing = {"calls to build": 0, "prompt tokens to build": 0, "calls after a page changed": 0}
     of_tree = {
-        "calls to build": len(summaries),
-        "prompt tokens to build": sum(map(summariser.prompt_tokens, prompts)),
+        "calls to build": len(bench.tree.summaries),
+        "prompt tokens to build": sum(bench.summary_prompt_tokens),
         "calls after a page changed": round(mean(above), 1),
     }
     size, seconds = _bytes_on_disk(bench), _build_seconds(bench)

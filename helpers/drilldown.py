@@ -76,6 +76,6 @@ def unsupported_names(tree: Tree, node_id: str) -> list[str]:
 
 def unsupported_summaries(tree: Tree) -> dict[str, list[str]]:
     """Return the unsupported names of every summary that has some, by id."""
-    summaries = [node_id for node_id, node in tree.nodes.items() if node.metadata["level"] > 0]
-    found = {node_id: unsupported_names(tree, node_id) for node_id in summaries}
+    ids = [node.metadata["id"] for node in tree.summaries]
+    found = {node_id: unsupported_names(tree, node_id) for node_id in ids}
     return {node_id: names for node_id, names in found.items() if names}

@@ -1,6 +1,5 @@
 """Evaluation: keywords, evidence at an equal token budget, a blind judge, and intervals on all of it."""
 
-import json
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -12,6 +11,7 @@ import pandas as pd
 from langchain_core.documents import Document
 from tqdm.auto import tqdm
 
+from helpers.jsonlines import read_rows
 from helpers.judging import judge_pair, judge_pairs
 from helpers.nodes import Tree
 from helpers.rag import INSUFFICIENT, answer_chain, is_abstention
@@ -60,7 +60,7 @@ def load_questions(path: str | Path, pages: Sequence[Document]) -> list[Question
     ValueError
         If a quote does not stand literally in its page.
     """
-    rows = [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines() if line]
+    rows = read_rows(path)
     return [
         Question(
             row["id"],

@@ -1,7 +1,5 @@
 """Graph: entities and typed relations, each with the sentence of a page that proves it."""
 
-import json
-import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
@@ -13,6 +11,7 @@ from pathlib import Path
 import networkx as nx
 
 from helpers import graph_walks
+from helpers.jsonlines import read_rows, write_rows
 from helpers.names import Names, mentioned, without_article
 from helpers.relations import Rejected, Relation, fault, keyed
 
@@ -149,21 +148,16 @@ class KnowledgeGraph:
 
     def save(self, path: str | Path) -> None:
         """Write JSON lines: a header with the aliases, then a relation a line."""
-        path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
         rows = [{"format": FORMAT, "relations": len(self), "aliases": self.names.aliases}]
         rows += [asdict(relation) | {"start": start} for relation, start in self._found.values()]
-        part = path.with_name(path.name + ".part")
-        part.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
-        os.replace(part, path)
+        write_rows(path, rows)
 
     @classmethod
     def load(cls, path: str | Path) -> "KnowledgeGraph":
         """Read a graph that `save` wrote (ValueError if the file is not whole); see `faults` for its age."""
         path = Path(path)
         try:
-            lines = path.read_text(encoding="utf-8").split("\n")
-            header, *rows = [json.loads(line) for line in lines if line]
+            header, *rows = read_rows(path)
             if header["format"] != FORMAT or header["relations"] != len(rows):
                 raise ValueError(
                     f"expected {FORMAT} with {header.get('relations')} relations, found {len(rows)}"

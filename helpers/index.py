@@ -10,6 +10,8 @@ import numpy as np
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
+from helpers.jsonlines import document_rows, read_rows, row_documents, write_rows
+
 with warnings.catch_warnings():
     # langchain-community is archived and says so; FAISS has no successor package yet.
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -44,8 +46,7 @@ class VectorIndex:
         ValueError
             If two documents share an id.
         """
-        dimension = 0
-        index = cls(_empty_store(dimension, embedder), embedder)
+        index = cls(_empty_store(0, embedder), embedder)
         index.add(documents)
         return index
 
@@ -154,10 +155,7 @@ class VectorIndex:
         # Written last: a folder without it is known to be half-written, also where it replaces another.
         (folder / "index.json").unlink(missing_ok=True)
         faiss.write_index(self._store.index, str(folder / "vectors.faiss"))
-        with (folder / "documents.jsonl").open("w", encoding="utf-8") as file:
-            for document in self.documents:
-                line = {"text": document.page_content, "metadata": document.metadata}
-                file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        write_rows(folder / "documents.jsonl", document_rows(self.documents))
         about = {"embedder": embedder_name(self._embedder), "documents": len(self)}
         (folder / "index.json").write_text(json.dumps(about, indent=1), encoding="utf-8")
 
@@ -173,29 +171,23 @@ class VectorIndex:
         folder = Path(folder)
         try:
             about = json.loads((folder / "index.json").read_text(encoding="utf-8"))
-            # Not splitlines(): it also cuts at the U+2028 and U+0085 of crawled pages.
-            lines = (folder / "documents.jsonl").read_text(encoding="utf-8").split("\n")
-            rows = [json.loads(line) for line in lines if line]
+            documents = row_documents(read_rows(folder / "documents.jsonl"))
             vectors = faiss.read_index(str(folder / "vectors.faiss"))
-        except (OSError, RuntimeError, ValueError) as error:
+        except (OSError, RuntimeError, ValueError, KeyError, TypeError) as error:
             raise ValueError(f"{folder.name} is not a whole index ({error}): build it again") from error
         if about["embedder"] != embedder_name(embedder):
             raise ValueError(
                 f"{folder.name} was made with embedder {about['embedder']}, not {embedder_name(embedder)}: "
                 "load it with that one, or build it again"
             )
-        if not len(rows) == vectors.ntotal == about["documents"]:
+        if not len(documents) == vectors.ntotal == about["documents"]:
             raise ValueError(
-                f"{folder.name} holds {vectors.ntotal} vectors for {len(rows)} texts: build it again"
+                f"{folder.name} holds {vectors.ntotal} vectors for {len(documents)} texts: build it again"
             )
-        ids = [row["metadata"]["id"] for row in rows]
-        texts = {
-            i: Document(row["text"], id=i, metadata=row["metadata"]) for i, row in zip(ids, rows, strict=True)
-        }
         store = _empty_store(vectors.d, embedder)
         store.index = vectors
-        store.docstore = InMemoryDocstore(texts)
-        store.index_to_docstore_id = dict(enumerate(ids))
+        store.docstore = InMemoryDocstore({document.id: document for document in documents})
+        store.index_to_docstore_id = dict(enumerate(document.id for document in documents))
         return cls(store, embedder)
 
 

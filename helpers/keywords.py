@@ -14,6 +14,8 @@ import bm25s
 import numpy as np
 from langchain_core.documents import Document
 
+from helpers.jsonlines import document_rows, read_rows, row_documents, write_rows
+
 # Scripts that are written without spaces: ideographs, kana, hangul.
 _CJK = (
     "\u3005-\u3007\u3040-\u30fa\u30fc-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af"
@@ -79,10 +81,7 @@ class KeywordIndex:
         (folder / "keywords.json").unlink(missing_ok=True)
         if self._bm25 is not None:
             self._bm25.save(folder, allow_pickle=False, show_progress=False)
-        with (folder / "documents.jsonl").open("w", encoding="utf-8") as file:
-            for document in self.documents:
-                line = {"text": document.page_content, "metadata": document.metadata}
-                file.write(json.dumps(line, ensure_ascii=False) + "\n")
+        write_rows(folder / "documents.jsonl", document_rows(self.documents))
         about = {"documents": len(self), "has_tokens": self._bm25 is not None}
         (folder / "keywords.json").write_text(json.dumps(about), encoding="utf-8")
 
@@ -98,19 +97,14 @@ class KeywordIndex:
         folder, index = Path(folder), cls([])
         try:
             about = json.loads((folder / "keywords.json").read_text(encoding="utf-8"))
-            # Not splitlines(): it also cuts at the U+2028 and U+0085 of crawled pages.
-            lines = (folder / "documents.jsonl").read_text(encoding="utf-8").split("\n")
-            rows = [json.loads(line) for line in lines if line]
+            index.documents = row_documents(read_rows(folder / "documents.jsonl"))
             if about["has_tokens"]:
                 index._bm25 = bm25s.BM25.load(folder, allow_pickle=False, show_progress=False)
         except (OSError, EOFError, ValueError, KeyError, TypeError) as error:
             raise ValueError(f"{folder.name} is not a whole index ({error}): build it again") from error
         scored = index._bm25.scores["num_docs"] if index._bm25 else about["documents"]
-        if not len(rows) == scored == about["documents"]:
-            raise ValueError(f"{folder.name} holds scores of {scored} for {len(rows)} texts: build it again")
-        index.documents = [
-            Document(row["text"], id=row["metadata"]["id"], metadata=row["metadata"]) for row in rows
-        ]
+        if not len(index) == scored == about["documents"]:
+            raise ValueError(f"{folder.name} holds scores of {scored} for {len(index)} texts: build it again")
         return index
 
 

@@ -10,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from helpers.fetch import WEIGHTS
+from helpers.jsonlines import read_rows
 from helpers.profiles import Profile, load_profile
 from helpers.recording import RECORDED, ROOT, content_key, recording_mode
 from helpers.stages import LEAF_RAG, RAPTOR, Workbench
@@ -76,11 +77,11 @@ def manifest(bench: Workbench, seconds: dict) -> dict:
         },
         "tree": {
             "levels": [len(level) for level in tree.levels],
-            "largest prompt, tokens": _largest_prompt(bench),
+            "largest prompt, tokens": max(bench.summary_prompt_tokens),
             "prompt cap, tokens": profile.prompt_tokens,
         },
         "calls": {
-            "summaries": len(tree) - len(tree.levels[0]),
+            "summaries": len(tree.summaries),
             "answers": len(bench.answer_journal),
             "verdicts": len(bench.verdict_journal),
         },
@@ -128,24 +129,13 @@ def promote(profile: str | Profile | None = None) -> str:
     return f"{len(files)} files, {size:,} bytes, are now the recording of profile {name}"
 
 
-def _largest_prompt(bench):
-    prompts = [
-        [child.page_content for child in bench.tree.children(node.metadata["id"])]
-        for level in bench.tree.levels[1:]
-        for node in level
-    ]
-    return max(bench.summariser.prompt_tokens(passages) for passages in prompts)
-
-
 def _call_tokens(bench):
     """Return the tokens read and written by each kind of call, by the embedder's tokenizer."""
     count = bench.embedder.count_tokens
-    summaries = [node for level in bench.tree.levels[1:] for node in level]
-    children = [bench.tree.children(node.metadata["id"]) for node in summaries]
-    read = sum(bench.summariser.prompt_tokens([child.page_content for child in nodes]) for nodes in children)
-    tokens = {"summaries": {"read": read, "written": sum(count(node.page_content) for node in summaries)}}
+    written = sum(count(node.page_content) for node in bench.tree.summaries)
+    tokens = {"summaries": {"read": sum(bench.summary_prompt_tokens), "written": written}}
     for name, journal in (("answers", bench.answer_journal), ("verdicts", bench.verdict_journal)):
-        calls = [json.loads(line) for file in journal.files for line in file.read_text("utf-8").splitlines()]
+        calls = [call for file in journal.files for call in read_rows(file)]
         written, prompts = ([call[part] for call in calls] for part in ("value", "prompt"))
         tokens[name] = {"read": sum(map(count, prompts)), "written": sum(map(count, written))}
     return tokens

@@ -1,12 +1,11 @@
 """Nodes: the tree as a data structure, with children and parents both ways and the sources of every node."""
 
-import json
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from langchain_core.documents import Document
 
+from helpers.jsonlines import document_rows, read_rows, row_documents, write_rows
 from helpers.recording import content_key
 
 FORMAT = "raptor-tree 1"
@@ -82,6 +81,11 @@ class Tree:
         return levels
 
     @property
+    def summaries(self) -> list[Document]:
+        """Nodes above the leaves, in order of level."""
+        return [node for level in self.levels[1:] for node in level]
+
+    @property
     def roots(self) -> list[Document]:
         """Nodes without a parent."""
         return [node for node_id, node in self.nodes.items() if not self._parents.get(node_id)]
@@ -128,15 +132,8 @@ class Tree:
 
     def save(self, path: str | Path) -> None:
         """Write the tree as JSON lines: a header, then a node a line, children before parents."""
-        path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        lines = [json.dumps({"format": FORMAT, "nodes": len(self)})]
-        for node in self.nodes.values():
-            row = {"text": node.page_content, "metadata": node.metadata}
-            lines.append(json.dumps(row, ensure_ascii=False))
-        part = path.with_name(path.name + ".part")
-        part.write_text("\n".join(lines) + "\n", encoding="utf-8")
-        os.replace(part, path)
+        header = {"format": FORMAT, "nodes": len(self)}
+        write_rows(path, [header, *document_rows(self.nodes.values())])
 
     @classmethod
     def load(cls, path: str | Path) -> "Tree":
@@ -149,14 +146,10 @@ class Tree:
         """
         path = Path(path)
         try:
-            header, *rows = [
-                json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line
-            ]
+            header, *rows = read_rows(path)
             if header["format"] != FORMAT or header["nodes"] != len(rows):
                 raise ValueError(f"expected {FORMAT} with {header.get('nodes')} nodes, found {len(rows)}")
-            return cls(
-                Document(row["text"], id=row["metadata"]["id"], metadata=row["metadata"]) for row in rows
-            )
+            return cls(row_documents(rows))
         except (ValueError, KeyError, TypeError) as error:
             raise ValueError(f"{path.name} is not a whole tree ({error}): build it again") from error
 

@@ -109,6 +109,12 @@ class Workbench:
             progress=self.progress,
         )
 
+    @property
+    def summary_prompt_tokens(self) -> list[int]:
+        """Tokens of the prompt that each summary of the tree was written from."""
+        children = [self.tree.children(node.metadata["id"]) for node in self.tree.summaries]
+        return [self.summariser.prompt_tokens([node.page_content for node in nodes]) for nodes in children]
+
     @cached_property
     def index(self) -> VectorIndex:
         """All nodes of the tree in one index."""
