@@ -3,56 +3,13 @@
 The procedure of RAPTOR (Sarthi et al., ICLR 2024, arXiv 2401.18059, section 3), made to work at every size.
 """
 
-import warnings
-
+import faiss
 import numpy as np
 
 from helpers.mixtures import choose_k, fit_mixture
+from helpers.reduction import reduce_dimensions, unit_rows
 
 __all__ = ["choose_k", "cluster", "fit_mixture", "reduce_dimensions"]
-
-# UMAP's spectral start fails below this many points (its eigensolver needs more points than dimensions).
-SPECTRAL_MIN_POINTS = 12
-# UMAP's own default for large data; on small data it takes 500, which makes clusters no more cohesive.
-EPOCHS = 200
-
-
-def reduce_dimensions(vectors, dim: int = 10, n_neighbors: int | None = None, seed: int = 0) -> np.ndarray:
-    """Reduce vectors by UMAP with the cosine metric.
-
-    Parameters
-    ----------
-    vectors : array of shape (n, d)
-    dim : int
-        Dimensions to reduce to; too few points for that (``n <= dim + 1``) come back as they are.
-    n_neighbors : int, optional
-        ``int(sqrt(n - 1))`` unless given: the global view. Local clustering passes a small number.
-    seed : int
-
-    Returns
-    -------
-    array of shape (n, dim), float64
-    """
-    vectors = np.asarray(vectors, dtype=np.float64)
-    n = len(vectors)
-    if n <= dim + 1:
-        return vectors
-    import umap  # compiles for seconds, so only where it is used
-
-    neighbors = n_neighbors or int((n - 1) ** 0.5)
-    model = umap.UMAP(
-        n_components=dim,
-        n_neighbors=int(np.clip(neighbors, 2, n - 1)),
-        metric="cosine",
-        n_epochs=EPOCHS,
-        init="spectral" if n > max(SPECTRAL_MIN_POINTS, dim + 2) else "random",
-        random_state=seed,
-        n_jobs=1,  # a seeded run is serial anyway, and says so on stderr
-    )
-    with warnings.catch_warnings():
-        # Duplicates make the neighbour graph fall apart; UMAP then warns and goes on from a random start.
-        warnings.simplefilter("ignore")
-        return model.fit_transform(vectors).astype(np.float64)
 
 
 def cluster(
@@ -96,17 +53,24 @@ def cluster(
         row = int(np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0])
         raise ValueError(f"NaN or infinite values in the vectors, first in row {row}: what made them?")
     # Many equal rows break UMAP's neighbour graph and the mixtures' covariance: cluster the distinct.
-    distinct, row_of = np.unique(vectors, axis=0, return_inverse=True)
-    order = np.argsort([np.flatnonzero(row_of == i)[0] for i in range(len(distinct))])
-    distinct, row_of = distinct[order], np.argsort(order)[row_of]
+    distinct, copies = _distinct(vectors)
     options = {"dim": dim, "threshold": threshold, "max_k": max_k, "search": search, "seed": seed}
     clusters = []
     for members in _mixture_clusters(distinct, n_neighbors=None, **options):
         inner = _mixture_clusters(distinct[members], n_neighbors=local_neighbors, **options)
         clusters += [members[rows] for rows in inner]
-    clusters = _merge_small(distinct, clusters, most=max(1, len(vectors) // 2))
-    clusters = _soften(distinct, clusters, margin, max_parents)
-    return [np.flatnonzero(np.isin(row_of, members)) for members in clusters]
+    units = unit_rows(distinct)
+    clusters = _merge_small(units, clusters, most=max(1, len(vectors) // 2))
+    clusters = _soften(units, clusters, margin, max_parents)
+    return [np.sort(np.concatenate([copies[row] for row in members])) for members in clusters]
+
+
+def _distinct(vectors):
+    """Return the distinct rows in order of first appearance, and the row numbers of each one's copies."""
+    _, first, group_of = np.unique(vectors, axis=0, return_index=True, return_inverse=True)
+    in_order = np.argsort(first)
+    copies = np.split(np.argsort(group_of, kind="stable"), np.cumsum(np.bincount(group_of))[:-1])
+    return vectors[first[in_order]], [copies[group] for group in in_order]
 
 
 def _mixture_clusters(vectors, n_neighbors, dim, threshold, max_k, search, seed):
@@ -119,40 +83,51 @@ def _mixture_clusters(vectors, n_neighbors, dim, threshold, max_k, search, seed)
     return [np.flatnonzero(column) for column in joins.T if column.any()]
 
 
-def _merge_small(vectors, clusters, most):
+def _merge_small(units, clusters, most):
     """Merge clusters of one row, and the smallest while there are more than `most`, into the nearest one."""
-    clusters = list(clusters)
-    while len(clusters) > 1:
-        sizes = [len(members) for members in clusters]
+    merged, centroids = list(clusters), _centroids(units, clusters)
+    sizes = np.array([float(len(members)) for members in clusters])
+    left = len(clusters)
+    while left > 1:
         small = int(np.argmin(sizes))
-        if sizes[small] > 1 and len(clusters) <= most:
+        if sizes[small] > 1 and left <= most:
             break
-        members = clusters.pop(small)
-        nearest = int(np.argmax(_centroids(vectors, clusters) @ vectors[members].mean(axis=0)))
-        clusters[nearest] = np.union1d(clusters[nearest], members)
-    return clusters
+        sizes[small], left = np.inf, left - 1
+        nearness = np.where(np.isinf(sizes), -np.inf, centroids @ centroids[small])
+        nearest = int(np.argmax(nearness))
+        merged[nearest] = np.union1d(merged[nearest], merged[small])
+        centroids[nearest] = _centroids(units, [merged[nearest]])[0]
+        sizes[nearest] = len(merged[nearest])
+    return [members for members, size in zip(merged, sizes, strict=True) if np.isfinite(size)]
 
 
-def _soften(vectors, clusters, margin, max_parents):
+def _soften(units, clusters, margin, max_parents):
     """Let each row join the clusters whose centroids are nearly as near as its own."""
     if len(clusters) == 1:
         return clusters
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    units = vectors / np.where(lengths == 0, 1, lengths)
-    cosines = units @ _centroids(vectors, clusters).T  # (n, clusters)
-    inside = np.zeros(cosines.shape, dtype=bool)
+    centroids = _centroids(units, clusters)
+    own = [[] for _ in units]
     for column, members in enumerate(clusters):
-        inside[members, column] = True
-    own = np.where(inside, cosines, -np.inf).max(axis=1, keepdims=True)
-    # The clusters it is in come first, then the nearest others within the margin.
-    rank = np.argsort(np.argsort(-(cosines + 4 * inside), axis=1), axis=1)
-    joins = (inside | ((cosines > own - margin) & (margin > 0))) & (rank < max_parents)
+        for row in members:
+            own[row].append(column)
+    nearest = min(max_parents, len(clusters))
+    cosines, columns = faiss.knn(
+        units.astype(np.float32), centroids.astype(np.float32), nearest, faiss.METRIC_INNER_PRODUCT
+    )
+    joined = [[] for _ in clusters]
+    for row, mine in enumerate(own):
+        mine = sorted(mine, key=lambda column: -(centroids[column] @ units[row]))
+        bar = centroids[mine[0]] @ units[row] - margin if margin > 0 else np.inf
+        others = [
+            column
+            for column, cosine in zip(columns[row], cosines[row], strict=True)
+            if cosine > bar and column not in mine
+        ]
+        for column in [*mine, *others][:max_parents]:
+            joined[column].append(row)
     # Parts of one tight group may have taken in each other's rows, and are one then.
-    distinct = dict.fromkeys(tuple(np.flatnonzero(column)) for column in joins.T if column.any())
-    return [np.array(members) for members in distinct]
+    return [np.array(members) for members in dict.fromkeys(map(tuple, joined)) if members]
 
 
-def _centroids(vectors, clusters):
-    means = np.array([vectors[members].mean(axis=0) for members in clusters])
-    lengths = np.linalg.norm(means, axis=1, keepdims=True)
-    return means / np.where(lengths == 0, 1, lengths)
+def _centroids(units, clusters):
+    return unit_rows(np.array([units[members].mean(axis=0) for members in clusters]))

@@ -186,11 +186,11 @@ def test_the_largest_k_is_tried_too(max_k, right):  # bug 7
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
 def test_the_early_stop_finds_the_k_of_the_full_search(count):
-    points = blobs(*[[0, 0], [5, 0], [0, 5], [5, 5]][:count], size=15)
+    points = blobs(*[[0, 0], [5, 0], [0, 5], [5, 5]][:count], size=40)
     early, early_bic = fit_mixture(points, search="early")
     full, full_bic = fit_mixture(points, search="exhaustive")
     assert early.n_components == full.n_components == count
-    assert list(full_bic) == list(range(1, len(points) // 2 + 1))
+    assert list(full_bic) == list(range(1, min(50, len(points) // 2) + 1))
     assert early_bic == {k: full_bic[k] for k in early_bic}
     assert len(early_bic) <= count + 6
 
@@ -199,7 +199,7 @@ def test_bic_by_its_definition():
     points = blobs([0, 0, 0], [4, 0, 1], [0, 4, 2])
     mixture, bic = fit_mixture(points)
     k, (n, d) = mixture.n_components, points.shape
-    parts = zip(mixture.weights_, mixture.means_, mixture.covariances_, strict=True)
+    parts = zip(mixture.weights, mixture.means, mixture.covariances, strict=True)
     densities = sum(weight * multivariate_normal(mean, cov).pdf(points) for weight, mean, cov in parts)
     parameters = (k - 1) + k * d + k * d * (d + 1) // 2  # weights, means, symmetric covariances
     assert k == 3
@@ -222,10 +222,9 @@ def test_an_unknown_search_is_refused():
 TOUCHING = blobs([0, 0], [3.5, 0], size=30, spread=1, seed=4)
 
 
-def test_membership_is_scikit_learns_probability_over_the_threshold(plain_reduction):
+def test_membership_is_the_probability_over_the_threshold(plain_reduction):
     """With dim=40 the second stage leaves clusters of up to 41 points alone, so the first one is seen."""
-    oracle = GaussianMixture(2, random_state=0).fit(TOUCHING)
-    joins = oracle.predict_proba(TOUCHING) > 0.1
+    joins = fit_mixture(TOUCHING)[0].predict_proba(TOUCHING) > 0.1
     assert joins.all(axis=1).any(), "no point is in both: the test sees no soft membership"
     assert members(cluster(TOUCHING, dim=40, threshold=0.1, margin=0)) == [
         np.flatnonzero(column).tolist() for column in joins.T
@@ -254,7 +253,7 @@ def test_max_parents_is_the_most_clusters_a_row_is_in(plain_reduction):
     corners = blobs([1, 0, 0], [0, 1, 0], [0, 0, 1], size=20, spread=0.02)
     vectors = np.vstack([corners, [[0.6, 0.6, 0.6]]])
     for max_parents in (1, 2, 3):
-        clusters = members(cluster(vectors, margin=0.1, max_parents=max_parents))
+        clusters = members(cluster(vectors, dim=45, margin=0.1, max_parents=max_parents))
         assert sum(60 in rows for rows in clusters) == max_parents
         assert len(clusters) == 3
 
@@ -268,7 +267,7 @@ def test_clusters_that_take_in_all_of_each_other_are_one(plain_reduction):
 def test_no_cluster_has_a_single_row(plain_reduction):
     """A summary of one text is not worth its price: such a row goes to the nearest cluster."""
     vectors = np.vstack([blobs([1, 0], [0, 1], size=20, spread=0.02), [[5, 3]]])
-    components = fit_mixture(vectors)[0].predict(vectors)
+    components = fit_mixture(vectors)[0].predict_proba(vectors).argmax(axis=1)
     assert 1 in Counter(components.tolist()).values(), "the mixture gives the far row a component of its own"
     assert sorted(members(cluster(vectors, margin=0))) == [[*range(20), 40], [*range(20, 40)]]
 
