@@ -3,11 +3,17 @@
 The procedure of RAPTOR (Sarthi et al., ICLR 2024, arXiv 2401.18059, section 3), made to work at every size.
 """
 
+from functools import cache
+
 import faiss
 import numpy as np
+from threadpoolctl import ThreadpoolController
 
 from helpers.mixtures import choose_k, fit_mixture
 from helpers.reduction import reduce_dimensions, unit_rows
+
+# Below this many rows, a second thread costs more in waiting than it brings.
+ONE_THREAD_ROWS = 10_000
 
 __all__ = ["choose_k", "cluster", "fit_mixture", "reduce_dimensions"]
 
@@ -76,11 +82,18 @@ def _distinct(vectors):
 def _mixture_clusters(vectors, n_neighbors, dim, threshold, max_k, search, seed):
     if len(vectors) <= dim + 1:
         return [np.arange(len(vectors))]
-    points = reduce_dimensions(vectors, dim, n_neighbors, seed)
-    mixture, _ = fit_mixture(points, max_k, search, seed)
-    probabilities = mixture.predict_proba(points)  # (n, k)
+    with _threads().limit(limits=1 if len(vectors) < ONE_THREAD_ROWS else None):
+        points = reduce_dimensions(vectors, dim, n_neighbors, seed)
+        mixture, _ = fit_mixture(points, max_k, search, seed)
+        probabilities = mixture.predict_proba(points)  # (n, k)
     joins = (probabilities > threshold) | (probabilities == probabilities.max(axis=1, keepdims=True))
     return [np.flatnonzero(column) for column in joins.T if column.any()]
+
+
+@cache
+def _threads():
+    """Return what limits the threads of the libraries loaded by now; looking for them takes milliseconds."""
+    return ThreadpoolController()
 
 
 def _merge_small(units, clusters, most):

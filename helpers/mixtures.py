@@ -7,19 +7,16 @@ each of the many clusters of a tree.
 """
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
 from scipy.cluster.hierarchy import fcluster, ward
-from scipy.special import logsumexp, softmax
 
-# Rungs of the search for k that may be worse than the best before it stops climbing.
-WORSE_RUNGS = 3
-# Added to the diagonal of each covariance, as a share of the points' mean variance. A component on fewer points than
-# dimensions has a likelihood without bound, and BIC falls for pairs where this is small (1e-6 in scikit-learn);
-# where it is large (1e-3), ten dimensions of UMAP hold no clusters any more.
-REGULARISATION = 3e-5
+# Each component's covariance is estimated as if one more point had been seen, with this share of the points' mean
+# variance in every direction. Without it, a component on fewer points than dimensions has a likelihood without
+# bound, and BIC falls for pairs; on many points it vanishes, where a constant on the diagonal would blur.
+PRIOR_SHARE = 0.003
 # EM stops when the mean log-likelihood grows by less.
 TOLERANCE = 1e-3
 MAX_STEPS = 100
@@ -42,7 +39,7 @@ class Mixture:
 
     def predict_proba(self, points) -> np.ndarray:
         """Return the probability of each component for each point, of shape (n, k)."""
-        return softmax(self._log_joint(_features(points)), axis=1)
+        return _responsibilities(self._log_joint(_features(points)))[0]
 
     def bic(self, points) -> float:
         """Return the Bayesian information criterion on points (Schwarz 1978); the lower, the better."""
@@ -51,19 +48,21 @@ class Mixture:
     def _bic(self, features):
         k, dim = self.means.shape
         parameters = k * (1 + dim + dim * (dim + 1) / 2) - 1
-        log_likelihood = logsumexp(self._log_joint(features), axis=1).sum()
-        return float(parameters * np.log(len(features)) - 2 * log_likelihood)
+        log_density = _responsibilities(self._log_joint(features))[1]
+        return float(parameters * np.log(len(features)) - 2 * log_density.sum())
 
     def _log_joint(self, features):
         """Return log (weight times density), of shape (n, k)."""
         dim = self.means.shape[1]
-        rows, columns = np.triu_indices(dim)
+        rows, columns = _pairs(dim)
         precisions = np.linalg.inv(self.covariances)
         linear = (precisions @ self.means[:, :, None])[:, :, 0]
         # Each pair i < j stands once in the features and twice in the quadratic form.
         quadratic = -np.where(rows == columns, 0.5, 1.0) * precisions[:, rows, columns]
         constant = np.log(self.weights) - 0.5 * (
-            dim * np.log(2 * np.pi) + np.linalg.slogdet(self.covariances)[1] + (linear * self.means).sum(axis=1)
+            dim * np.log(2 * np.pi)
+            + np.linalg.slogdet(self.covariances)[1]
+            + (linear * self.means).sum(axis=1)
         )
         return features @ np.hstack([constant[:, None], linear, quadratic]).T
 
@@ -79,9 +78,9 @@ def fit_mixture(points, max_k: int = 50, search: str = "early", seed: int = 0):
     max_k : int
         Largest k tried; never more than ``n // 2``, so that clusters hold two points on average.
     search : {"early", "exhaustive"}
-        Whether to climb a ladder of values of k, stop when it only gets worse, and look closer around the best
-        one; or to try every k as the source does. BIC over k has one broad valley, and both find its bottom
-        (``benchmarks/build.py`` compares them).
+        Whether to climb a ladder of values of k and look closer around the best one, or to try every k as the
+        source does. BIC over k has one broad valley, and both find its bottom (``benchmarks/build.py`` compares
+        them).
     seed : int
         Draws the sample on which k is chosen when there are more than ``SAMPLE`` points.
 
@@ -130,7 +129,7 @@ def _search_all(bic, top):
 def _search_ladder(bic, top):
     """Return the k with the lowest BIC: rungs half as large again each, then halving the gaps beside the best."""
     rungs = [1]
-    while rungs[-1] < top and rungs.index(min(rungs, key=bic)) >= len(rungs) - WORSE_RUNGS:
+    while rungs[-1] < top:
         rungs.append(min(top, max(rungs[-1] + 1, round(rungs[-1] * 1.5))))
     best = min(rungs, key=bic)
     while gaps := [
@@ -141,36 +140,56 @@ def _search_ladder(bic, top):
     return best
 
 
+_pairs = cache(np.triu_indices)
+
+
 def _features(points):
     """Return 1, x and the products of each two of its coordinates for every point: (n, 1 + dim + dim (dim+1) / 2)."""
     points = np.asarray(points, dtype=np.float64)
-    rows, columns = np.triu_indices(points.shape[1])
+    rows, columns = _pairs(points.shape[1])
     return np.hstack([np.ones((len(points), 1)), points, points[:, rows] * points[:, columns]])
+
+
+def _dimensions(features):
+    return int((8 * features.shape[1] + 1) ** 0.5 - 3) // 2  # of 1 + dim + dim (dim + 1) / 2 features
+
+
+def _mean_variance(features):
+    dim = _dimensions(features)
+    rows, columns = _pairs(dim)
+    mean = features.mean(axis=0)
+    return max(float((mean[dim + 1 :][rows == columns] - mean[1 : dim + 1] ** 2).mean()), 1e-12)
 
 
 def _em(features, responsibilities):
     """Return the mixture that EM (Dempster, Laird & Rubin 1977) reaches from responsibilities of shape (n, k)."""
-    everything = _maximised(features, np.ones((len(features), 1)), 0.0)
-    regularisation = max(REGULARISATION * np.trace(everything.covariances[0]) / everything.means.shape[1], 1e-12)
+    prior = PRIOR_SHARE * _mean_variance(features)
     before = -np.inf
     for _ in range(MAX_STEPS):
-        mixture = _maximised(features, responsibilities, regularisation)
-        log_joint = mixture._log_joint(features)
-        log_density = logsumexp(log_joint, axis=1)
+        mixture = _maximised(features, responsibilities, prior)
+        responsibilities, log_density = _responsibilities(mixture._log_joint(features))
         if log_density.mean() - before < TOLERANCE:
             break
         before = log_density.mean()
-        responsibilities = np.exp(log_joint - log_density[:, None])
     return mixture
 
 
-def _maximised(features, responsibilities, regularisation):
-    dim = int((8 * features.shape[1] + 1) ** 0.5 - 3) // 2  # of 1 + dim + dim (dim + 1) / 2 features
-    rows, columns = np.triu_indices(dim)
+def _responsibilities(log_joint):
+    """Return each component's share of each point's density, (n, k), and the logarithm of that density, (n,)."""
+    highest = log_joint.max(axis=1, keepdims=True)
+    shares = np.exp(log_joint - highest)
+    totals = shares.sum(axis=1, keepdims=True)
+    return shares / totals, (highest + np.log(totals))[:, 0]
+
+
+def _maximised(features, responsibilities, prior):
+    dim = _dimensions(features)
+    rows, columns = _pairs(dim)
     moments = responsibilities.T @ features  # (k, features)
     counts = np.maximum(moments[:, 0], 1e-12)
     means = moments[:, 1 : dim + 1] / counts[:, None]
-    covariances = np.empty((len(counts), dim, dim))
-    covariances[:, rows, columns] = covariances[:, columns, rows] = moments[:, dim + 1 :] / counts[:, None]
-    covariances += regularisation * np.eye(dim) - means[:, :, None] * means[:, None, :]
+    scatter = np.empty((len(counts), dim, dim))
+    scatter[:, rows, columns] = scatter[:, columns, rows] = moments[:, dim + 1 :]
+    scatter -= counts[:, None, None] * means[:, :, None] * means[:, None, :]
+    covariances = (scatter + prior * np.eye(dim)) / (counts + 1)[:, None, None]
     return Mixture(counts / len(features), means, covariances)

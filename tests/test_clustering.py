@@ -151,7 +151,7 @@ def test_neighbours_are_the_square_root_unless_given(monkeypatch):
     monkeypatch.setattr("umap.UMAP", Umap)
     for n_neighbors in (None, 10, 1000):
         reduce_dimensions(random_vectors(50), 10, n_neighbors)
-    assert asked == [7, 10, 49]
+    assert asked == [7, 10, 30]
 
 
 SAME_CLUSTERS = """
@@ -185,14 +185,14 @@ def test_the_largest_k_is_tried_too(max_k, right):  # bug 7
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
-def test_the_early_stop_finds_the_k_of_the_full_search(count):
+def test_the_ladder_finds_the_k_of_the_full_search(count):
     points = blobs(*[[0, 0], [5, 0], [0, 5], [5, 5]][:count], size=40)
     early, early_bic = fit_mixture(points, search="early")
     full, full_bic = fit_mixture(points, search="exhaustive")
     assert early.n_components == full.n_components == count
     assert list(full_bic) == list(range(1, min(50, len(points) // 2) + 1))
     assert early_bic == {k: full_bic[k] for k in early_bic}
-    assert len(early_bic) <= count + 6
+    assert len(early_bic) <= 12 < len(full_bic)
 
 
 def test_bic_by_its_definition():
