@@ -18,7 +18,6 @@ class Profile:
     judge: str
     chunk_tokens: int = 200
     chunk_overlap: int = 20
-    k: int = 5
     token_budget: int = 1000
     """Tokens of context for an answer, the same for every system."""
     prompt_tokens: int = 2000

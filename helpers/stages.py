@@ -40,6 +40,9 @@ class Workbench:
         Address to crawl; by default the environment's ``WORKBENCH_SITE``, else the site in ``data/site``.
     max_depth : int, optional
         Depth of the crawl; the environment's ``WORKBENCH_DEPTH``, else 4.
+    questions : path, optional
+        Questions about the site (see `helpers.evaluation.load_questions`); the environment's
+        ``WORKBENCH_QUESTIONS``, else those about the site in ``data/site``.
     progress : bool
         Whether long stages show a bar.
     """
@@ -48,11 +51,17 @@ class Workbench:
     recording_prefix = ""
 
     def __init__(
-        self, profile: str | Profile | None = None, site=None, max_depth=None, progress: bool = False
+        self,
+        profile: str | Profile | None = None,
+        site=None,
+        max_depth=None,
+        questions=None,
+        progress: bool = False,
     ):
         self.profile = profile if isinstance(profile, Profile) else load_profile(profile)
         self.site = site or os.environ.get("WORKBENCH_SITE")
         self.max_depth = max_depth or int(os.environ.get("WORKBENCH_DEPTH", SITE_DEPTH))
+        self.own_questions = questions or os.environ.get("WORKBENCH_QUESTIONS")
         self.progress = progress
 
     def _journal(self, name):
@@ -122,8 +131,19 @@ class Workbench:
 
     @cached_property
     def questions(self) -> list[Question]:
-        """The questions, their quotes found in the pages."""
-        return load_questions(self.questions_file, self.pages)
+        """The questions, their quotes found in the pages.
+
+        Raises
+        ------
+        ValueError
+            If there is a site of one's own without questions about it.
+        """
+        if self.site and not self.own_questions:
+            raise ValueError(
+                f"the questions in {self.questions_file.name} are not about {self.site}: name a file of your own "
+                "in WORKBENCH_QUESTIONS, written like that one, or unset WORKBENCH_SITE"
+            )
+        return load_questions(self.own_questions or self.questions_file, self.pages)
 
     def retrievers(self, token_budget: int | None = None) -> dict[str, BudgetRetriever]:
         """Plain RAG and RAPTOR, reading the same number of tokens."""

@@ -43,9 +43,9 @@ def test_a_wrong_name_is_answered_with_the_right_ones(monkeypatch):
 def test_a_profile_is_varied_by_copy_never_in_place():
     cpu = load_profile()
     with pytest.raises(FrozenInstanceError):
-        cpu.k = 9
-    assert replace(cpu, k=9).k == 9
-    assert load_profile().k == 5
+        cpu.seed = 9
+    assert replace(cpu, seed=9).seed == 9
+    assert load_profile().seed == 0
 
 
 def test_cpu_leaves_fit_the_embedder():
@@ -57,7 +57,7 @@ def test_cpu_leaves_fit_the_embedder():
 def test_gpu_is_the_source_s_setting():
     gpu = load_profile("gpu")
     assert (gpu.writer, gpu.judge) == ("mistralai/Mistral-7B-Instruct-v0.2", "Qwen/Qwen2-7B-Instruct")
-    assert (gpu.chunk_tokens, gpu.chunk_overlap, gpu.k) == (1000, 100, 5)
+    assert (gpu.chunk_tokens, gpu.chunk_overlap) == (1000, 100)
 
 
 @pytest.mark.parametrize("profile", PROFILES.values(), ids=PROFILES)

@@ -126,6 +126,18 @@ def test_a_site_and_depth_of_your_own(models, site, monkeypatch):
     assert len(Workbench(PROFILE).pages) == 2
 
 
+def test_a_site_of_your_own_needs_questions_of_your_own(models, site, tmp_path):
+    server = site({"/": html("/a", text="start"), "/a": html(text="Foxes sleep in dens.")})
+    address = f"http://127.0.0.1:{server.server_port}/"
+    with pytest.raises(ValueError, match="WORKBENCH_QUESTIONS"):
+        _ = Workbench(PROFILE, site=address).questions
+    row = {"id": "q1", "kind": "specific", "question": "Where?", "keywords": [], "pages": ["a"]}
+    row["evidence"] = [{"page": "a", "quote": "Foxes sleep in dens."}]
+    own = tmp_path / "own.jsonl"
+    own.write_text(json.dumps(row) + "\n")
+    assert [q.text for q in Workbench(PROFILE, site=address, questions=own).questions] == ["Where?"]
+
+
 def test_the_leaves_tile_the_pages_and_the_tree_stands_on_them(models):
     bench = Workbench(PROFILE)
     assert [leaf.metadata["tokens"] <= 12 for leaf in bench.leaves] == [
