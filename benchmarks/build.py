@@ -3,8 +3,9 @@
     python benchmarks/build.py --sizes 412 2000 10000 50000 --data FOLDER
 
 Vectors are synthetic (areas hold themes, and themes topics), or those of the leaves of a folder of documents
-(``docs.jsonl``), embedded by the profile `cpu`. The writer is a stub, so that clustering and bookkeeping are what is measured. Every
-size has a process of its own: the first build in it pays for imports and compilation, the second does not.
+(``docs.jsonl``), embedded by the profile `cpu`. The writer is a stub, so that clustering and bookkeeping are what is
+measured. Every size has a process of its own: the first build in it pays for imports and compilation, the second does
+not.
 """
 
 import argparse

@@ -1,14 +1,17 @@
-"""Large corpora: a fused query over 10,000 leaves, and extraction by rules over 1,000 pages.
+"""Large corpora: queries over 10,000 and 100,000 nodes, saving and loading them, and extraction by rules.
 
     python benchmarks/queries.py
 
 The embedding of a question is not counted: it is the same for every structure.
 """
 
+import argparse
 import json
+import resource
 import time
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from langchain_core.documents import Document
@@ -18,48 +21,122 @@ from helpers.extraction import POLICY_PATTERNS, extract_by_rules
 from helpers.index import VectorIndex
 from helpers.keywords import KeywordIndex
 from helpers.manifest import machine
+from helpers.models import load_embedder
+from helpers.nodes import Tree, leaf_node, summary_node
 from helpers.policies import load_policies
-from helpers.retrievers import FusionRetriever, KeywordRetriever, LeafRetriever
+from helpers.profiles import load_profile
+from helpers.retrievers import CollapsedTreeRetriever, FusionRetriever, KeywordRetriever, LeafRetriever
 
 OUTPUT = Path(__file__).parent / "results" / "queries.json"
-LEAVES, PAGES, QUESTIONS = 10_000, 1_000, 100
-WORDS = 5_000
+SIZES = [10_000, 100_000]
+PAGES, QUESTIONS, TOKEN_BUDGET = 1_000, 50, 2_000
+WORDS, WORDS_PER_TEXT, CHILDREN, LEVELS = 5_000, 120, 7, 3
 
 
 class RandomEmbedder(Embeddings):
-    """Random unit vectors, made before the clock starts."""
+    """Random vectors, those of questions made before the clock starts."""
 
     identity = "random"
 
     def __init__(self):
         self._random = np.random.default_rng(0)
-        self._question = self._random.normal(size=384).tolist()
+        self._questions = {}
 
     def embed_documents(self, texts):
         return self._random.normal(size=(len(texts), 384))
 
     def embed_query(self, text):
-        return self._question
+        if text not in self._questions:
+            self._questions[text] = self._random.normal(size=384).tolist()
+        return self._questions[text]
 
 
-def fused_query() -> float:
-    """Return the median milliseconds of a fused query, five hits."""
+def synthetic_tree(n: int) -> Tree:
+    """Return a tree of about n nodes, seven children to a summary; words are as frequent as in real text."""
     random = np.random.default_rng(1)
-    texts = [" ".join(f"word{i}" for i in random.zipf(1.3, size=120) % WORDS) for _ in range(LEAVES)]
-    leaves = [
-        Document(text, metadata={"id": f"leaf-{i}", "level": 0, "source": "page"})
-        for i, text in enumerate(texts)
+    words = np.array([f"word{i}" for i in range(WORDS)])
+
+    def text():
+        return " ".join(words[random.zipf(1.3, size=WORDS_PER_TEXT) % WORDS])
+
+    layer = [
+        leaf_node(Document(text(), id=f"leaf-{i}", metadata={"id": f"leaf-{i}", "source": f"page-{i // 10}"}))
+        for i in range(n * (CHILDREN - 1) // CHILDREN)
     ]
-    vectors = LeafRetriever(index=VectorIndex.build(leaves, RandomEmbedder()))
-    keywords = KeywordRetriever(index=KeywordIndex(leaves))
-    fusion = FusionRetriever(retrievers=[vectors, keywords], k=5)
+    nodes = list(layer)
+    for level in range(1, LEVELS + 1):
+        groups = [layer[i : i + CHILDREN] for i in range(0, len(layer), CHILDREN)]
+        layer = [summary_node(text(), level, group) for group in groups]
+        nodes += layer
+    return Tree(nodes)
+
+
+def prices(n: int) -> dict:
+    """Return the milliseconds of each kind of query, and what saving and loading take."""
+    tree = synthetic_tree(n)
+    index = VectorIndex.build(list(tree.nodes.values()), RandomEmbedder())
+    keywords = KeywordIndex(tree.levels[0])
+    leaves, fused_with = LeafRetriever(index=index), KeywordRetriever(index=keywords)
+    budget = {"index": index, "token_budget": TOKEN_BUDGET}
+    count_tokens = load_embedder(load_profile("cpu")).count_tokens
+    retrievers = {
+        "leaves, 5 hits": leaves,
+        "keywords, 5 hits": fused_with,
+        "fused, 5 hits": FusionRetriever(retrievers=[leaves, fused_with], k=5),
+        "collapsed tree, characters counted": CollapsedTreeRetriever(
+            reading="plain", count_tokens=_characters, **budget
+        ),
+        "collapsed tree, tokens counted before": CollapsedTreeRetriever(
+            reading="plain", count_tokens=count_tokens, **budget
+        ),
+    }
+    questions = [" ".join(leaf.page_content.split()[:8]) for leaf in tree.levels[0][:QUESTIONS]]
+    with TemporaryDirectory() as folder:
+        files = {
+            "tree": _file_prices(Path(folder, "tree.jsonl"), tree.save, Tree.load),
+            "index": _file_prices(
+                Path(folder, "index"), index.save, lambda path: VectorIndex.load(path, RandomEmbedder())
+            ),
+            "keywords": _file_prices(Path(folder, "keywords"), keywords.save, KeywordIndex.load),
+        }
+    return {
+        "nodes": len(tree),
+        "levels": [len(level) for level in tree.levels],
+        "milliseconds a question": {
+            name: _milliseconds(retriever, questions) for name, retriever in retrievers.items()
+        },
+        "files": files,
+    }
+
+
+def _characters(text):
+    return len(text) // 4
+
+
+def _milliseconds(retriever, questions):
+    """Return the median of asking each question once more."""
     seconds = []
-    for number in range(QUESTIONS):
-        question = " ".join(texts[number].split()[:8])
+    for question in questions:
+        retriever.invoke(question)
+    for question in questions:
         started = time.perf_counter()
-        fusion.invoke(question)
+        retriever.invoke(question)
         seconds.append(time.perf_counter() - started)
     return round(1000 * median(seconds), 1)
+
+
+def _file_prices(path, save, load):
+    started = time.perf_counter()
+    save(path)
+    saved = time.perf_counter()
+    load(path)
+    loaded = time.perf_counter()
+    size = sum(file.stat().st_size for file in [path, *path.rglob("*")] if file.is_file())
+    return {
+        "save, seconds": round(saved - started, 1),
+        "load, seconds": round(loaded - saved, 1),
+        "MB": round(size / 1e6),
+    }
 
 
 def extraction() -> float:
@@ -74,12 +151,23 @@ def extraction() -> float:
 
 def main() -> None:
     """Measure and write the result."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--output", type=Path, default=OUTPUT)
+    options = parser.parse_args()
+    rows = []
+    for n in options.sizes:
+        rows.append(prices(n))
+        print(json.dumps(rows[-1]), flush=True)
     result = {
         "machine": machine(),
-        f"fused query over {LEAVES:,} leaves, milliseconds": fused_query(),
+        "token budget": TOKEN_BUDGET,
+        "rows": rows,
+        "peak memory, GB": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6, 2),
         f"extraction by rules over {PAGES:,} pages, seconds": extraction(),
     }
-    OUTPUT.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    options.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     print(json.dumps(result, indent=1))
 
 

@@ -36,11 +36,18 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _fetch(options):
+    from helpers.calibration import calibrate
     from helpers.models import fetch_profile
     from helpers.profiles import load_profile
+    from helpers.weights import WEIGHTS
 
-    for line in fetch_profile(load_profile(options.profile)):
+    profile = load_profile(options.profile)
+    for line in fetch_profile(profile):
         print(line)
+    for model in dict.fromkeys((profile.writer, profile.judge)):
+        # Here and not at the first call: it takes a minute or two, and a fetch is waited for anyway.
+        if model in WEIGHTS and (line := calibrate(model)):
+            print(line)
 
 
 def _run(options):

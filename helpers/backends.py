@@ -1,9 +1,11 @@
 """Backends: how a profile's writer is really run. Each loader returns a function from prompts to answers."""
 
 import os
+import warnings
 from collections.abc import Callable
-from importlib.util import find_spec
+from pathlib import Path
 
+from helpers.calibration import engines
 from helpers.fetch import Weights, weights_folder
 
 Generate = Callable[[list[str]], list[str]]
@@ -15,23 +17,31 @@ class ModelMissing(RuntimeError):
 
 
 def load_gguf(weights: Weights, decoding: dict) -> Generate:
-    """Load a GGUF file by the faster engine that is here.
+    """Load a GGUF file by the fastest engine that is here, or by the next one where that does not load it.
 
     OpenVINO reads the file as it is, keeps the weights packed and batches continuously; transformers has to
     unpack it. ``WORKBENCH_BACKEND`` (``openvino`` or ``transformers``) overrides the choice.
     """
+    file = gguf_file(weights)
+    loaders = {"openvino": _load_openvino, "transformers": _load_transformers}
+    *faster, last = engines(file)
+    for engine in faster:
+        try:
+            return loaders[engine](file, decoding, weights.window)
+        except (ImportError, RuntimeError, OSError, ValueError) as error:
+            warnings.warn(f"{engine} does not load {file.name}, {last} has to: {error}", stacklevel=2)
+    return loaders[last](file, decoding, weights.window)
+
+
+def gguf_file(weights: Weights) -> Path:
+    """Return the path of a weights file; raise `ModelMissing` if it is not on this machine."""
     file = weights_folder() / weights.file
     if not file.exists():
         raise ModelMissing(f"{weights.file} is not on this machine: python -m helpers fetch")
-    faster = "openvino" if find_spec("openvino_genai") else "transformers"
-    backend = os.environ.get("WORKBENCH_BACKEND") or faster
-    loaders = {"openvino": _load_openvino, "transformers": _load_transformers}
-    if backend not in loaders:
-        raise ValueError(f"no backend {backend!r}: WORKBENCH_BACKEND is one of {', '.join(loaders)}")
-    return loaders[backend](file, decoding)
+    return file
 
 
-def _load_openvino(file, decoding) -> Generate:
+def _load_openvino(file, decoding, window) -> Generate:
     import openvino_genai
 
     scheduler = openvino_genai.SchedulerConfig()
@@ -43,11 +53,27 @@ def _load_openvino(file, decoding) -> Generate:
         do_sample=False,
         apply_chat_template=True,
     )
-    return lambda prompts: [text.strip() for text in pipeline.generate(prompts, config).texts]
+    tokenizer = pipeline.get_tokenizer()
+
+    def count(prompt):
+        chat = tokenizer.apply_chat_template(
+            [{"role": "user", "content": prompt}], add_generation_prompt=True
+        )
+        return tokenizer.encode(chat, add_special_tokens=False).input_ids.shape[1]
+
+    def generate(prompts: list[str]) -> list[str]:
+        _check_window(map(count, prompts), decoding["max_new_tokens"], window)
+        return [text.strip() for text in pipeline.generate(prompts, config).texts]
+
+    return generate
 
 
-def _load_transformers(file, decoding) -> Generate:
-    """Unpack to float32: without AMX, bfloat16 writes several times slower."""
+def _load_transformers(file, decoding, _window) -> Generate:
+    return _pipeline_generate(*unpacked_model(file), decoding)
+
+
+def unpacked_model(file: Path):
+    """Return model and tokenizer of a GGUF file, in float32: without AMX, bfloat16 writes several times slower."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
@@ -58,11 +84,16 @@ def _load_transformers(file, decoding) -> Generate:
         quantization_config=GgufConfig(dequantize=True),
         dtype=torch.float32,
     )
-    return _pipeline_generate(model, tokenizer, decoding)
+    return model, tokenizer
 
 
 def load_hub(name, decoding, four_bit) -> Generate:
-    """Load a model from the hub: NF4 with float16 arithmetic as in the source, or plain float16."""
+    """Load a model from the hub to write with."""
+    return _pipeline_generate(*hub_model(name, four_bit), decoding)
+
+
+def hub_model(name: str, four_bit: bool):
+    """Return model and tokenizer from the hub: NF4 with float16 arithmetic as in the source, or plain float16."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig
 
@@ -79,7 +110,7 @@ def load_hub(name, decoding, four_bit) -> Generate:
         )
     except OSError as error:
         raise ModelMissing(f"{name} is not to be had: python -m helpers fetch gpu ({error})") from error
-    return _pipeline_generate(model, tokenizer, decoding)
+    return model, tokenizer
 
 
 def _pipeline_generate(model, tokenizer, decoding) -> Generate:
@@ -92,7 +123,6 @@ def _pipeline_generate(model, tokenizer, decoding) -> Generate:
         tokenizer.pad_token = tokenizer.eos_token
     model.generation_config.pad_token_id = tokenizer.pad_token_id
     window = model.config.max_position_embeddings
-    room = window - decoding["max_new_tokens"]
     llm = HuggingFacePipeline(pipeline=pipeline("text-generation", model=model, tokenizer=tokenizer))
     # Passed with each call: HuggingFacePipeline ignores those it is made with, and would then give the prompt
     # back in front of each answer. The template has written the special tokens already, so none are added.
@@ -106,17 +136,23 @@ def _pipeline_generate(model, tokenizer, decoding) -> Generate:
 
     def generate(prompts: list[str]) -> list[str]:
         chats = [chat_prompt(tokenizer, prompt) for prompt in prompts]
-        longest = max(len(tokenizer(chat, add_special_tokens=False).input_ids) for chat in chats)
-        if longest > room:
-            raise ValueError(
-                f"a prompt of {longest} tokens is too long for a window of {window}: lower the budget"
-            )
+        sizes = (len(tokenizer(chat, add_special_tokens=False).input_ids) for chat in chats)
+        _check_window(sizes, decoding["max_new_tokens"], window)
         # LangChain cuts the prompts into batches, and then so does the pipeline in it: both need the size.
         llm.batch_size = len(chats)
         answers = llm.batch(chats, pipeline_kwargs=options | {"batch_size": len(chats)})
         return [text.strip() for text in answers]
 
     return generate
+
+
+def _check_window(sizes, new_tokens, window):
+    """Refuse prompts that leave no room for their answers: an engine would cut them, or write nonsense."""
+    longest = max(sizes)
+    if longest + new_tokens > window:
+        raise ValueError(
+            f"a prompt of {longest} tokens is too long for a window of {window}: lower the budget"
+        )
 
 
 def chat_prompt(tokenizer, prompt: str) -> str:

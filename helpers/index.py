@@ -2,7 +2,9 @@
 
 import json
 import warnings
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby, islice
 from pathlib import Path
 
 import faiss
@@ -19,8 +21,8 @@ with warnings.catch_warnings():
     from langchain_community.vectorstores import FAISS
     from langchain_community.vectorstores.utils import DistanceStrategy
 
-# Equal scores are ordered by id; a few more hits than asked for are read so that a tie at the cut is seen.
-TIE_MARGIN = 8
+# Documents that FAISS is asked for at first: a thousand take it no longer than one, since it scores all in any case.
+BLOCK = 1024
 
 
 class VectorIndex:
@@ -28,7 +30,7 @@ class VectorIndex:
 
     def __init__(self, store: FAISS, embedder: Embeddings):
         self._store = store
-        self._embedder = embedder
+        self.embedder = embedder
 
     @classmethod
     def build(cls, documents: Sequence[Document], embedder: Embeddings) -> "VectorIndex":
@@ -59,7 +61,12 @@ class VectorIndex:
     @property
     def documents(self) -> list[Document]:
         """All documents, in the order in which they were added."""
-        return [self._store.docstore.search(i) for i in self._store.index_to_docstore_id.values()]
+        return [self._document(row) for row in self._store.index_to_docstore_id]
+
+    def vectors(self, ids: Sequence[str]) -> np.ndarray:
+        """Return the unit vectors of documents, shape (len(ids), d), float32; KeyError if one is not here."""
+        rows = {document_id: row for row, document_id in self._store.index_to_docstore_id.items()}
+        return self._store.index.reconstruct_batch(np.array([rows[i] for i in ids], dtype=np.int64))
 
     def add(self, documents: Sequence[Document]) -> None:
         """Add documents; one whose id is already here takes the old one's place."""
@@ -70,10 +77,10 @@ class VectorIndex:
             twice = sorted({i for i in ids if ids.count(i) > 1})
             raise ValueError(f"the same id twice: {', '.join(twice[:5])}")
         texts = [document.page_content for document in documents]
-        vectors = unit_rows(self._embedder.embed_documents(texts))
+        vectors = unit_rows(self.embedder.embed_documents(texts))
         self.remove([i for i in ids if i in self])  # only now: embedding may fail
         if not len(self):
-            self._store = _empty_store(vectors.shape[1], self._embedder)
+            self._store = _empty_store(vectors.shape[1], self.embedder)
         self._store.add_embeddings(
             zip(texts, vectors, strict=True), [document.metadata for document in documents], ids=ids
         )
@@ -111,42 +118,32 @@ class VectorIndex:
         """
         if k < 1:
             raise ValueError(f"k must be at least 1, got {k}")
-        return self._search(self._embedder.embed_query(question), k, where)
+        return list(islice(self.ranked(question, where), k))
 
     def ranked(self, question: str, where: dict | Callable | None = None) -> Iterator[tuple[Document, float]]:
-        """Yield all documents from the nearest to the farthest, read from FAISS in growing blocks."""
-        vector = self._embedder.embed_query(question)
-        done, block = 0, 128
+        """Yield all documents from the nearest to the farthest; `where` and ties as in `search`."""
+        query = unit_rows([self.embedder.embed_query(question)])
+        done, read = 0, BLOCK
         while done < len(self):
-            hits = self._search(vector, min(block, len(self)), where)
-            yield from hits[done:]
-            if len(hits) < block:
-                return
-            done, block = len(hits), block * 4
+            nearest = self._nearest(query, min(read, len(self)))
+            for _, tied in groupby(nearest[done:], key=lambda hit: round(hit[1], 6)):
+                hits = sorted(
+                    ((self._document(row), score) for row, score in tied),
+                    key=lambda hit: hit[0].metadata["id"],
+                )
+                yield from (hit for hit in hits if where is None or _passes(hit[0].metadata, where))
+            done, read = len(nearest), read * 8
 
-    def _search(self, vector, k, where):
-        if not len(self):
-            return []
-        query, read = unit_rows([vector])[0], k + TIE_MARGIN
-        while True:
-            hits = self._passing(query, min(read, len(self)), where)
-            scored = [(document, float(np.clip(score, -1, 1))) for document, score in hits]
-            # All that tie with the k-th hit are read once a lower score, or the end, is in sight.
-            if len(scored) < read or round(scored[-1][1], 6) < round(scored[k - 1][1], 6):
-                scored.sort(key=lambda hit: (-round(hit[1], 6), hit[0].metadata["id"]))
-                return scored[:k]
-            read *= 4
+    def _nearest(self, query, count):
+        """Return rows and cosines, the best first, less those that tie with the last: not all of these may be here."""
+        scores, rows = self._store.index.search(query, count)
+        scores = np.clip(scores[0], -1, 1).tolist()
+        if count < len(self):
+            del scores[bisect_left(scores, -round(scores[-1], 6), key=lambda score: -round(score, 6)) :]
+        return list(zip(rows[0].tolist(), scores, strict=False))
 
-    def _passing(self, query, count, where):
-        """Return the first hits that pass a filter, which runs after FAISS: more than `count` may be fetched."""
-        fetch = count
-        while True:
-            hits = self._store.similarity_search_with_score_by_vector(
-                query, k=count, filter=where, fetch_k=min(fetch, len(self))
-            )
-            if len(hits) == count or fetch >= len(self):
-                return hits
-            fetch *= 4
+    def _document(self, row):
+        return self._store.docstore.search(self._store.index_to_docstore_id[row])
 
     def save(self, folder: str | Path) -> None:
         """Write ``vectors.faiss``, ``documents.jsonl`` and ``index.json`` into a folder."""
@@ -156,7 +153,7 @@ class VectorIndex:
         (folder / "index.json").unlink(missing_ok=True)
         faiss.write_index(self._store.index, str(folder / "vectors.faiss"))
         write_rows(folder / "documents.jsonl", document_rows(self.documents))
-        about = {"embedder": embedder_name(self._embedder), "documents": len(self)}
+        about = {"embedder": embedder_name(self.embedder), "documents": len(self)}
         (folder / "index.json").write_text(json.dumps(about, indent=1), encoding="utf-8")
 
     @classmethod
@@ -201,6 +198,12 @@ def unit_rows(vectors) -> np.ndarray:
 def embedder_name(embedder: Embeddings) -> str:
     """Return what tells one embedder from another: its ``identity`` if it has one, else its class."""
     return getattr(embedder, "identity", type(embedder).__name__)
+
+
+def _passes(metadata, where):
+    if callable(where):
+        return where(metadata)
+    return all(metadata.get(key) == value for key, value in where.items())
 
 
 def _empty_store(dimension, embedder):

@@ -13,9 +13,12 @@ def write_rows(path: str | Path, rows: Iterable[dict]) -> None:
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(path.name + ".part")
-    with part.open("w", encoding="utf-8") as file:
-        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-    os.replace(part, path)
+    try:
+        with part.open("w", encoding="utf-8") as file:
+            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)  # there only if that failed, for instance on a full disk
 
 
 def read_rows(path: str | Path) -> list:

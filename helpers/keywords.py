@@ -25,6 +25,9 @@ _PIECE = re.compile(rf"(?P<cjk>[{_CJK}]+)|[^\W{_CJK}]+(?:\.[^\W{_CJK}]+)*")
 # Between save and pretrained, Auto and Model, and LM and Head (of LMHead).
 _PART = re.compile(r"_|(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
+# Documents that are sorted before all others.
+FIRST = 1000
+
 
 class KeywordIndex:
     """Documents by BM25 (bm25s, Lucene's variant, k1 1.5, b 0.75).
@@ -70,8 +73,12 @@ class KeywordIndex:
         scores = self._bm25.get_scores(tokens)  # (documents,)
         # A document of score 0 has no word of the question; in a fusion it would vote all the same.
         rows = np.flatnonzero(scores)
-        rows = rows[np.lexsort((self._id_rank[rows], -np.round(scores[rows], 6)))]
-        yield from ((self.documents[row], float(scores[row])) for row in rows)
+        keys = np.round(scores[rows], 6)
+        # Sorting all would take longer than scoring them, and hardly a reader gets past the first.
+        cut = np.partition(keys, -FIRST)[-FIRST] if len(keys) > FIRST else 0
+        for part in (keys >= cut, keys < cut):
+            best = np.lexsort((self._id_rank[rows[part]], -keys[part]))
+            yield from ((self.documents[row], float(scores[row])) for row in rows[part][best])
 
     def save(self, folder: str | Path) -> None:
         """Write the documents as JSON lines and the scores as bm25s does, in arrays and JSON."""

@@ -2,15 +2,14 @@
 
 import datetime
 import json
-import os
 import platform
 import shutil
 import time
 from importlib.metadata import version
-from pathlib import Path
 
 from helpers.fetch import WEIGHTS
 from helpers.jsonlines import read_rows
+from helpers.machine import machine
 from helpers.profiles import Profile, load_profile
 from helpers.recording import RECORDED, ROOT, content_key, recording_mode
 from helpers.stages import LEAF_RAG, RAPTOR, Workbench
@@ -65,11 +64,7 @@ def manifest(bench: Workbench, seconds: dict) -> dict:
     return {
         "date": datetime.date.today().isoformat(),
         "profile": {key: value for key, value in vars(profile).items()},
-        "models": {
-            name: {"file": weights.file, "sha256": weights.sha256}
-            for name, weights in WEIGHTS.items()
-            if name in (profile.writer, profile.judge)
-        },
+        "models": model_hashes(profile),
         "corpus": {
             "pages": len(bench.pages),
             "leaves": len(bench.leaves),
@@ -88,21 +83,23 @@ def manifest(bench: Workbench, seconds: dict) -> dict:
         "tokens": _call_tokens(bench),
         "context tokens, mean": {system: tokens[system] for system in (LEAF_RAG, RAPTOR)},
         "seconds": seconds,
-        "versions": {name: version(name) for name in PACKAGES} | {"python": platform.python_version()},
+        "versions": versions(),
         "machine": machine(),
     }
 
 
-def machine() -> dict:
-    """Return what this machine is, without its name."""
-    model = platform.processor() or platform.machine()
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        lines = cpuinfo.read_text(encoding="utf-8").splitlines()
-        model = next(
-            (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model
-        )
-    return {"system": platform.system(), "processor": model, "cores": os.cpu_count()}
+def versions() -> dict:
+    """Return the versions of Python and of the packages that decide results."""
+    return {name: version(name) for name in PACKAGES} | {"python": platform.python_version()}
+
+
+def model_hashes(profile: Profile) -> dict:
+    """Return file and sha256 of the profile's weights, as far as they are files."""
+    return {
+        name: {"file": weights.file, "sha256": weights.sha256}
+        for name, weights in WEIGHTS.items()
+        if name in (profile.writer, profile.judge)
+    }
 
 
 def promote(profile: str | Profile | None = None) -> str:

@@ -19,6 +19,7 @@ from helpers.embedding import WindowEmbedder
 from helpers.fetch import WEIGHTS, fetch
 from helpers.profiles import Profile
 from helpers.recording import ROOT, Journal, content_key
+from helpers.weights import model_hash
 
 # Not the full stop of a list's number.
 _SENTENCE_END = re.compile(r"(?<!^\d)(?<!^\d\d)[.!?][\"')\]`*]*(?=\s|$)", re.MULTILINE)
@@ -116,9 +117,8 @@ def _writer(profile, model, max_new_tokens, journal, **options):
     else:
         # 4 bit for the writer; the judge unquantised, as in the source.
         load = partial(load_hub, model, decoding, four_bit=model == profile.writer)
-    weights = WEIGHTS[model].sha256[:12] if model in WEIGHTS else model
     return Writer(
-        identity=content_key(weights, decoding),
+        identity=content_key(model_hash(model), decoding),
         load=load,
         journal=journal,
         **({"batch_size": profile.batch_size} | options),

@@ -2,8 +2,9 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
 from itertools import islice
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
@@ -12,6 +13,8 @@ from pydantic import ConfigDict, Field, model_validator
 from helpers.index import VectorIndex
 from helpers.keywords import KeywordIndex, rrf
 from helpers.nodes import Tree
+from helpers.reading import Reading, is_covered, is_told, ordered, within
+from helpers.scope import Scope
 
 Ranked = Iterable[tuple[Document, float]]
 
@@ -66,8 +69,14 @@ class BudgetRetriever(BaseRetriever):
 
     def _chosen(self, ranked):
         if self.k is not None:
-            return islice(ranked, self.k)
-        return _within_budget(ranked, self.token_budget, self.count_tokens)
+            return within(ranked, self.k, lambda document: 1, self._is_waste)
+        return within(ranked, self.token_budget, self._tokens, self._is_waste)
+
+    def _tokens(self, document):
+        return self.count_tokens(document.page_content)
+
+    def _is_waste(self, document, chosen):
+        return False
 
 
 class LeafRetriever(BudgetRetriever):
@@ -145,16 +154,43 @@ class ParentChildRetriever(BudgetRetriever):
 
 
 class CollapsedTreeRetriever(BudgetRetriever):
-    """RAPTOR's collapsed tree: leaves and summaries of all levels compete in one ranking.
+    """RAPTOR's collapsed tree: leaves and summaries of all levels in one ranking.
 
-    The paper (section 3) reads it up to 2,000 tokens; a node that does not fit is skipped and reading goes
-    on.
+    Parameters
+    ----------
+    index : VectorIndex
+        Over all nodes of the tree.
+    reading : str
+        The order in which the ranking is read: ``plain`` as in the paper (section 3, up to 2,000 tokens), or
+        another of `helpers.reading.ordered`. With ``by-scope``, the question decides: a broad one
+        (`helpers.scope`) is read ``diverse``, a narrow one ``leaves-first``.
+    skip_covered : bool
+        Whether a summary is skipped whose children are all chosen already.
+    skip_told : bool
+        Whether a leaf is skipped whose parent is chosen already.
     """
 
     index: VectorIndex
+    reading: Reading | Literal["by-scope"] = "by-scope"
+    skip_covered: bool = False
+    skip_told: bool = False
+
+    @cached_property
+    def _scope(self):
+        return Scope(self.index.embedder)
 
     def ranked(self, question: str) -> Ranked:
-        return self.index.ranked(question)
+        return ordered(self.index.ranked(question), self.reading_of(question), self.index.vectors)
+
+    def reading_of(self, question: str) -> Reading:
+        """Return the way of reading that a question gets."""
+        if self.reading != "by-scope":
+            return self.reading
+        return "diverse" if self._scope.is_broad(question) else "leaves-first"
+
+    def _is_waste(self, document, chosen):
+        covered = self.skip_covered and is_covered(document, chosen)
+        return covered or (self.skip_told and is_told(document, chosen))
 
 
 class TreeTraversalRetriever(BudgetRetriever):
@@ -180,18 +216,6 @@ class TreeTraversalRetriever(BudgetRetriever):
             best = sorted(level, key=lambda node_id: (-round(scores[node_id], 6), node_id))[: self.width]
             yield from ((level[node_id], scores[node_id]) for node_id in best)
             level = {child.metadata["id"]: child for node_id in best for child in self.tree.children(node_id)}
-
-
-def _within_budget(ranked, token_budget, count_tokens):
-    """Yield hits while they fit; one that does not is skipped, since a smaller one may follow."""
-    left = token_budget
-    for document, score in ranked:
-        tokens = count_tokens(document.page_content)
-        if tokens <= left:
-            left -= tokens
-            yield document, score
-        if left <= 0:
-            return
 
 
 def _hit(document, score):

@@ -153,7 +153,7 @@ class Workbench:
         }
         return {
             LEAF_RAG: LeafRetriever(index=self.index, **limit),
-            RAPTOR: CollapsedTreeRetriever(index=self.index, **limit),
+            RAPTOR: CollapsedTreeRetriever(index=self.index, reading="plain", **limit),
         }
 
     @cached_property

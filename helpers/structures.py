@@ -44,7 +44,7 @@ def build_structures(bench: Workbench, token_budget: int) -> dict[str, BudgetRet
     parents, children = split_families(bench.pages, bench.embedder.count_tokens)
     leaves = LeafRetriever(index=bench.index, **limit)
     keywords = KeywordRetriever(index=KeywordIndex(bench.leaves), **limit)
-    tree = CollapsedTreeRetriever(index=bench.index, **limit)
+    tree = CollapsedTreeRetriever(index=bench.index, reading="plain", **limit)
     graph = GraphRetriever(graph=build_graph(bench), **limit)
     return {
         "leaf RAG": leaves,

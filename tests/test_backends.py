@@ -1,9 +1,12 @@
 """Backends through the real libraries: a transformers pipeline on a model of a few hundred weights, HTTP."""
 
 import json
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 import transformers
@@ -11,7 +14,7 @@ from langchain_huggingface import HuggingFacePipeline
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from helpers import backends
+from helpers import backends, calibration
 from helpers.backends import ModelMissing, chat_prompt, load_gguf, load_hub, load_server
 from helpers.evaluation import keyword_match
 from helpers.fetch import WEIGHTS
@@ -190,7 +193,7 @@ def weights(monkeypatch, tmp_path):
     monkeypatch.delenv("WORKBENCH_BACKEND", raising=False)
     for name in ("openvino", "transformers"):
         monkeypatch.setattr(
-            backends, f"_load_{name}", lambda file, decoding, name=name: (name, file, decoding)
+            backends, f"_load_{name}", lambda file, decoding, window, name=name: (name, file, decoding)
         )
     return WEIGHTS["smollm2-135m"]
 
@@ -203,7 +206,7 @@ def test_missing_weights_name_the_file_and_the_command(weights):
 @pytest.mark.parametrize(("installed", "engine"), [(True, "openvino"), (False, "transformers")])
 def test_openvino_where_it_is_installed(weights, monkeypatch, tmp_path, installed, engine):
     (tmp_path / weights.file).touch()
-    monkeypatch.setattr(backends, "find_spec", lambda name: installed and name == "openvino_genai" or None)
+    monkeypatch.setattr(calibration, "find_spec", lambda name: installed and name == "openvino_genai" or None)
     assert load_gguf(weights, DECODING) == (engine, tmp_path / weights.file, DECODING)
 
 
@@ -219,6 +222,60 @@ def test_an_unknown_engine_is_an_error_that_lists_the_known(weights, monkeypatch
     monkeypatch.setenv("WORKBENCH_BACKEND", "vllm")
     with pytest.raises(ValueError, match="no backend 'vllm'.* openvino, transformers"):
         load_gguf(weights, DECODING)
+
+
+def test_an_engine_that_does_not_load_leaves_the_work_to_the_next(weights, monkeypatch, tmp_path):
+    def broken(*_arguments):
+        raise ImportError("libtbb.so.12 is missing")
+
+    (tmp_path / weights.file).touch()
+    monkeypatch.setattr(backends, "_load_openvino", broken)
+    monkeypatch.setattr(backends, "engines", lambda file: ["openvino", "transformers"])
+    with pytest.warns(UserWarning, match="openvino does not load .*, transformers has to: libtbb.so.12"):
+        assert load_gguf(weights, DECODING)[0] == "transformers"
+
+
+def test_an_engine_that_was_asked_for_has_no_stand_in(weights, monkeypatch, tmp_path):
+    def broken(*_arguments):
+        raise RuntimeError("no such instruction")
+
+    (tmp_path / weights.file).touch()
+    monkeypatch.setattr(backends, "_load_openvino", broken)
+    monkeypatch.setenv("WORKBENCH_BACKEND", "openvino")
+    with pytest.raises(RuntimeError, match="no such instruction"):
+        load_gguf(weights, DECODING)
+
+
+class FakeOpenVino:
+    """Stands for `openvino_genai`: one token a character, 3 for the template; answers in capitals."""
+
+    SchedulerConfig = SimpleNamespace
+
+    @staticmethod
+    def GenerationConfig(**options):
+        return options
+
+    class LLMPipeline:
+        def __init__(self, file, device, scheduler_config):
+            self.get_tokenizer = lambda: self
+
+        def apply_chat_template(self, messages, add_generation_prompt):
+            return f"<{messages[0]['content']}>{'|' * add_generation_prompt}"
+
+        def encode(self, text, add_special_tokens):
+            return SimpleNamespace(input_ids=np.zeros((1, len(text) + 5 * add_special_tokens)))
+
+        def generate(self, prompts, config):
+            return SimpleNamespace(texts=[f" {prompt.upper()} " for prompt in prompts])
+
+
+def test_openvino_refuses_a_prompt_over_the_window(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "openvino_genai", FakeOpenVino)
+    generate = backends._load_openvino(tmp_path / "small.gguf", DECODING, 16)
+    # 16 positions - 1 new token - 3 of the template leave room for 12 characters.
+    assert generate(["what", "a" * 12]) == ["WHAT", "A" * 12]
+    with pytest.raises(ValueError, match="a prompt of 16 tokens is too long for a window of 16"):
+        generate(["what", "a" * 13])
 
 
 # Servers.

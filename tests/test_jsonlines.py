@@ -20,6 +20,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path):
     with pytest.raises(TypeError):
         write_rows(path, [{"a": 2}, {"a": object()}])
     assert read_rows(path) == [{"a": 1}]
+    assert list(tmp_path.iterdir()) == [path], "on a full disk, what was written must not stay"
 
 
 def test_half_a_line_is_an_error(tmp_path):

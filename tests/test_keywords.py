@@ -3,12 +3,14 @@
 import json
 import math
 import pickle
+import random
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
+from helpers import keywords as module
 from helpers.keywords import KeywordIndex, keyword_tokens, rrf
 
 
@@ -115,6 +117,23 @@ def test_chinese_is_found_by_pairs():
 def test_equal_scores_are_ordered_by_id_also_at_the_cut():
     index = KeywordIndex([document(name, "same words") for name in ("c", "a", "d", "b")])
     assert ids(index.search("words", k=3)) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("first", [1, 2, 7, 40, 100])
+def test_sorting_the_first_before_the_others_changes_no_place(first, monkeypatch):
+    chance = random.Random(0)
+    names = chance.sample(range(60), 60)
+    texts = [" ".join(chance.choices("abcdef", k=chance.randint(1, 4))) for _ in names]  # many score the same
+    index = KeywordIndex([document(f"d{name:02}", text) for name, text in zip(names, texts, strict=True)])
+    scores = index._bm25.get_scores(keyword_tokens("a b"))
+    expected = sorted(
+        (-round(float(score), 5), hit.metadata["id"])
+        for hit, score in zip(index.documents, scores, strict=True)
+        if score
+    )
+    assert len({score for score, _ in expected}) < len(expected) / 2
+    monkeypatch.setattr(module, "FIRST", first)
+    assert ids(index.ranked("a b")) == [name for _, name in expected]
 
 
 def test_k_is_at_least_one():

@@ -71,7 +71,7 @@ def test_leaf_retriever_reads_leaves_alone(tree_index):
 
 
 def test_collapsed_tree_ranks_all_levels_together(tree_index):
-    hits = CollapsedTreeRetriever(index=tree_index, k=6).invoke(QUESTION)
+    hits = CollapsedTreeRetriever(index=tree_index, reading="plain", k=6).invoke(QUESTION)
     assert ids(hits) == ["r2", "l2", "r1", "left", "right", "l1"]
 
 
@@ -113,7 +113,10 @@ def test_an_empty_index_gives_no_hit():
     index = VectorIndex.build([], TableEmbedder({}))
     assert LeafRetriever(index=index, k=3).invoke(QUESTION) == []
     assert (
-        CollapsedTreeRetriever(index=index, token_budget=9, count_tokens=count_words).invoke(QUESTION) == []
+        CollapsedTreeRetriever(index=index, reading="plain", token_budget=9, count_tokens=count_words).invoke(
+            QUESTION
+        )
+        == []
     )
 
 
@@ -121,7 +124,7 @@ def test_an_empty_index_gives_no_hit():
 
 
 def test_a_hit_carries_score_level_and_sources(tree_index):
-    best, *_ = CollapsedTreeRetriever(index=tree_index, k=1).invoke(QUESTION)
+    best, *_ = CollapsedTreeRetriever(index=tree_index, reading="plain", k=1).invoke(QUESTION)
     assert best.metadata["score"] == pytest.approx(0.95, abs=1e-6)
     assert best.metadata["level"] == 0
     assert best.metadata["sources"] == ["https://docs/r"]
@@ -134,7 +137,7 @@ def test_a_leaf_without_sources_names_its_own_page():
 
 
 def test_the_documents_in_the_index_stay_as_they_were(tree_index):
-    CollapsedTreeRetriever(index=tree_index, k=6).invoke(QUESTION)
+    CollapsedTreeRetriever(index=tree_index, reading="plain", k=6).invoke(QUESTION)
     assert all("score" not in document.metadata for document in tree_index.documents)
 
 
@@ -163,7 +166,9 @@ def test_a_budget_without_a_counter_is_an_error(tree_index):
 def test_a_node_over_the_budget_is_skipped_and_reading_goes_on():
     # Bug bank 13: budget 10, the best node has 50 tokens, the next three 5 each. Two of them fit.
     scored = [(node("long", 50), 0.9), (node("a", 5), 0.8), (node("b", 5), 0.7), (node("c", 5), 0.6)]
-    retriever = CollapsedTreeRetriever(index=index_of(scored), token_budget=10, count_tokens=count_words)
+    retriever = CollapsedTreeRetriever(
+        index=index_of(scored), reading="plain", token_budget=10, count_tokens=count_words
+    )
     assert ids(retriever.invoke(QUESTION)) == ["a", "b"]
 
 
@@ -206,7 +211,7 @@ def test_no_system_exceeds_the_budget_and_each_fills_what_it_can(tree, tree_inde
     limit = {"token_budget": budget, "count_tokens": count_words}
     systems = [
         LeafRetriever(index=tree_index, **limit),
-        CollapsedTreeRetriever(index=tree_index, **limit),
+        CollapsedTreeRetriever(index=tree_index, reading="plain", **limit),
         TreeTraversalRetriever(tree=tree, index=tree_index, width=3, **limit),
     ]
     # Each node has 5 words. There are 4 leaves and 6 nodes; traversal meets 2 roots and 3 of the 4 leaves.

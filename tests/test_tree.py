@@ -102,13 +102,45 @@ def test_two_leaves_with_one_id_are_refused():
         build_tree(leaves, TopicEmbedder(), CountingWriter())
 
 
-@pytest.mark.parametrize("n", [13, 20, 27])
-def test_random_vectors_make_a_tree_of_logarithmic_depth(n):  # bug 6
+@pytest.mark.parametrize("n", range(1, 31))
+def test_random_vectors_make_a_tree_of_logarithmic_depth(n):  # bugs 2, 6
     leaves = make_leaves([f"word{i}" for i in range(n)])
     tree = build_tree(leaves, TopicEmbedder(), CountingWriter(), max_levels=50)
     assert_sound(tree, leaves)
     assert len(tree.levels[-1]) == 1
-    assert len(tree.levels) - 1 <= np.log2(n)
+    assert len(tree.levels) - 1 <= max(1, np.log2(n))
+
+
+def test_a_thousand_leaves():
+    leaves = make_leaves([f"topic{i % 125} item {i}" for i in range(1000)], pages=100)
+    cap = {"prompt_tokens": characters, "max_prompt_tokens": 200}  # of texts with up to 20 characters
+    writer = CountingWriter()
+    tree = build_tree(leaves, TopicEmbedder(), writer, max_levels=50, **cap)
+    assert_sound(tree, leaves)
+    assert len(tree.levels[-1]) == 1
+    assert len(tree.levels) - 1 <= np.log2(1000)
+    assert all(characters(texts) <= 200 for texts in writer.calls)
+    topics = [
+        Counter(leaf.page_content.split()[0] for leaf in tree.children(node.id)) for node in tree.levels[1]
+    ]
+    assert sum(max(counts.values()) for counts in topics) >= 0.8 * sum(counts.total() for counts in topics)
+
+
+def test_a_hundred_equal_leaves_have_one_summary_or_as_many_as_the_cap_demands(no_umap):
+    leaves = make_leaves(["the same words"] * 100)
+    tree = build_tree(leaves, TopicEmbedder(), CountingWriter())
+    assert [len(level) for level in tree.levels] == [100, 1]
+    tens = {"prompt_tokens": len, "max_prompt_tokens": 10}
+    tree = build_tree(leaves, TopicEmbedder(), CountingWriter(), **tens)
+    assert_sound(tree, leaves)
+    assert [len(level) for level in tree.levels] == [100, 10, 1]
+
+
+def test_fifteen_leaves_of_three_distinct_texts(no_umap):
+    leaves = make_leaves(["apples", "boats", "clocks"] * 5)
+    tree = build_tree(leaves, TopicEmbedder(), CountingWriter())
+    assert [len(level) for level in tree.levels] == [15, 1]
+    assert_sound(tree, leaves)
 
 
 def test_topics_come_together_and_meet_in_the_root():

@@ -70,7 +70,7 @@ def test_of_two_pages_one_is_removed_with_all_that_was_made_from_it():  # bug 29
     embedder = TopicEmbedder()
     tree = build_tree(make_leaves(pages, pages=2), embedder, join)
     index = VectorIndex.build(list(tree.nodes.values()), embedder)
-    retriever = CollapsedTreeRetriever(index=index, k=9)
+    retriever = CollapsedTreeRetriever(index=index, reading="plain", k=9)
     assert len(retriever.invoke("Oslo weather")) == 5
 
     tree.remove("https://x.org/1")

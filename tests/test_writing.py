@@ -62,10 +62,26 @@ def test_a_writer_that_fails_every_second_call_loses_nothing():  # bug 30
 
 
 def test_an_empty_answer_is_a_failure():
-    answers = iter(["", " \n", "a summary"])
-    assert make(lambda texts: next(answers)).summaries([["text"]], level=1) == ["a summary"]
-    with pytest.raises(SummaryError, match=r"begins 'text' \(an empty answer\)"):
-        make(lambda texts: "").summaries([["text"]], level=1)
+    answers = iter(["", " \n", None, "a summary"])
+    writer = make(lambda texts: next(answers), retries=3)
+    assert writer.summaries([["text"]], level=1) == ["a summary"]
+    for nothing in ("", None):
+        with pytest.raises(SummaryError, match=r"begins 'text' \(an empty answer\)"):
+            make(lambda texts, nothing=nothing: nothing).summaries([["text"]], level=1)
+
+
+def test_a_writer_that_times_out_is_asked_again_and_then_named():
+    def slow(texts):
+        calls.append(texts)
+        if len(calls) < answers_at:
+            raise TimeoutError("no answer within 60 s")
+        return "a summary"
+
+    calls, answers_at = [], 3
+    assert make(slow).summaries([["text"]], level=1) == ["a summary"]
+    calls, answers_at = [], 4
+    with pytest.raises(SummaryError, match=r"begins 'text' \(TimeoutError: no answer within 60 s\)"):
+        make(slow).summaries([["text"]], level=1)
 
 
 def test_an_interruption_is_not_a_failure_to_be_tried_again():

@@ -1,0 +1,177 @@
+"""Corpora: what one search runs over (a document, or a pool of them), each part built when first asked for."""
+
+import time
+from collections.abc import Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from langchain_core.documents import Document
+
+from helpers.embedding import WindowEmbedder
+from helpers.families import split_families
+from helpers.graph import KnowledgeGraph
+from helpers.growth import TreeBuilder
+from helpers.index import VectorIndex
+from helpers.keywords import KeywordIndex
+from helpers.leaves import split_leaves
+from helpers.nodes import Tree
+from helpers.profiles import Profile
+from helpers.recording import Journal, content_key
+from helpers.summaries import join_passages
+from helpers.tree import build_tree
+from helpers.writing import ClusterWriter
+from public.articles import article_graph
+
+CLUSTERED, CONTIGUOUS = "clustered", "contiguous"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How corpora are built: the profile, the size of leaves in tokens, and the writer of summaries."""
+
+    profile: Profile
+    embedder: WindowEmbedder
+    summarise: object
+    leaf_tokens: int = 100
+
+
+@dataclass
+class ContiguousBuilder(TreeBuilder):
+    """Grows a tree whose clusters are runs of neighbours, as many at each level as another tree has.
+
+    The paper's own ablation of its clustering (section 4, "contribution of the tree structure").
+    """
+
+    sizes: Sequence[int] = ()
+    """Nodes at each level of the other tree, the leaves first."""
+
+    def groups(self, layer: Sequence[Document], **options) -> list[list[Document]]:
+        count = self.sizes[layer[0].metadata["level"] + 1]
+        return [[layer[row] for row in rows] for rows in np.array_split(np.arange(len(layer)), count)]
+
+
+class Corpus:
+    """Leaves, trees and indexes over some pages.
+
+    Parameters
+    ----------
+    pages : sequence of Document
+    settings : Settings
+    journal : path
+        Clusters, summaries and seconds of building: what it holds is not made again.
+    """
+
+    def __init__(self, pages: Sequence[Document], settings: Settings, journal: str | Path):
+        self.pages, self.settings = pages, settings
+        self.journal_file = Path(journal)
+
+    @cached_property
+    def leaves(self) -> list[Document]:
+        """Leaves without overlap: a word counts once in every budget."""
+        return split_leaves(self.pages, self.count_tokens, self.settings.leaf_tokens, overlap=0)
+
+    @property
+    def count_tokens(self):
+        """The tokens of a text, by the embedder's tokenizer: the same count for every system."""
+        return self.settings.embedder.count_tokens
+
+    @cached_property
+    def tree(self) -> Tree:
+        """The tree over clusters."""
+        profile = self.settings.profile
+        with self._timed(CLUSTERED):
+            return build_tree(
+                self.leaves,
+                self.settings.embedder,
+                self.settings.summarise,
+                self.journal_file,
+                max_prompt_tokens=profile.prompt_tokens,
+                max_levels=profile.max_levels,
+                threshold=profile.threshold,
+                margin=profile.margin,
+                seed=profile.seed,
+            )
+
+    @cached_property
+    def contiguous_tree(self) -> Tree:
+        """The tree over runs of neighbours, with as many nodes at each level."""
+        sizes = [len(level) for level in self.tree.levels]
+        summarise, profile = self.settings.summarise, self.settings.profile
+        with self._timed(CONTIGUOUS):
+            journal = Journal(self.journal_file)
+            writer = ClusterWriter(summarise, journal, self.prompt_tokens, profile.prompt_tokens)
+            builder = ContiguousBuilder(
+                self.settings.embedder, writer, max_levels=profile.max_levels, sizes=sizes
+            )
+            return builder.build(self.leaves)
+
+    @cached_property
+    def leaf_index(self) -> VectorIndex:
+        """The leaves alone."""
+        return VectorIndex.build(self.leaves, self.settings.embedder)
+
+    @cached_property
+    def index(self) -> VectorIndex:
+        """All nodes of the tree."""
+        return VectorIndex.build(list(self.tree.nodes.values()), self.settings.embedder)
+
+    @cached_property
+    def contiguous_index(self) -> VectorIndex:
+        """All nodes of the tree over runs of neighbours."""
+        return VectorIndex.build(list(self.contiguous_tree.nodes.values()), self.settings.embedder)
+
+    @cached_property
+    def keywords(self) -> KeywordIndex:
+        """The leaves by their words."""
+        return KeywordIndex(self.leaves)
+
+    @cached_property
+    def families(self) -> tuple[dict[str, Document], VectorIndex]:
+        """Parents by id, and their children in an index; a parent is three leaves long, a child half a leaf."""
+        leaf = self.settings.leaf_tokens
+        parents, children = split_families(self.pages, self.count_tokens, 3 * leaf, max(1, leaf // 2))
+        return parents, VectorIndex.build(children, self.settings.embedder)
+
+    @cached_property
+    def graph(self) -> KnowledgeGraph:
+        """The pages' titles and what links them."""
+        return article_graph(self.pages)
+
+    @cached_property
+    def texts(self) -> dict[str, str]:
+        """The text of each page by its source."""
+        return {page.metadata["source"]: page.page_content for page in self.pages}
+
+    def prompt_tokens(self, texts: Sequence[str]) -> int:
+        """Return the tokens of the prompt for a cluster (of its texts alone, where the writer has no prompt)."""
+        count = getattr(self.settings.summarise, "prompt_tokens", None)
+        return count(texts) if count else self.count_tokens(join_passages(texts))
+
+    def cost(self, kind: str) -> dict:
+        """Return calls, tokens read and written, and seconds that a tree took to build, over all runs."""
+        tree = self.tree if kind == CLUSTERED else self.contiguous_tree
+        groups = [[c.page_content for c in tree.children(n.metadata["id"])] for n in tree.summaries]
+        return {
+            "calls": len(tree.summaries),
+            "tokens read": sum(map(self.prompt_tokens, groups)),
+            "tokens written": sum(self.count_tokens(node.page_content) for node in tree.summaries),
+            "seconds": round(self._recorded().get(content_key("seconds", kind)) or 0, 1),
+        }
+
+    def _recorded(self):
+        return Journal(base=[self.journal_file])
+
+    @contextmanager
+    def _timed(self, kind):
+        """Add the seconds of building to those of earlier runs, unless all of it was in the journal."""
+        before, started = len(self._recorded()), time.perf_counter()
+        try:
+            yield
+        finally:
+            journal, key = Journal(self.journal_file), content_key("seconds", kind)
+            if len(journal) > before:
+                journal.put(key, (journal.get(key) or 0) + time.perf_counter() - started, tree=kind)
+            journal.close()

@@ -1,0 +1,181 @@
+"""The writer's throughput: tokens read and written in a second, by engine, options and size of batch, in one run.
+
+    python benchmarks/writer.py
+    WORKBENCH_PROFILE=tiny python benchmarks/writer.py --prompts 2 --output tiny.json
+
+Prompts are those of the recorded verdicts, the longest and the shortest in turn. Reading is timed with a single token
+to write; writing on prompts of a few words, without an end. The first call of each route is not timed. Seconds to load
+are those of a file that the system may have kept in memory. llama.cpp is left out: llama-cpp-python comes as source,
+and its user would have to compile it.
+"""
+
+import argparse
+import json
+import time
+from functools import partial
+from pathlib import Path
+
+from helpers.backends import chat_prompt, gguf_file, unpacked_model
+from helpers.jsonlines import read_rows
+from helpers.machine import machine
+from helpers.passes import openvino_folder
+from helpers.profiles import load_profile
+from helpers.recording import RECORDED
+from helpers.weights import WEIGHTS
+
+OUTPUT = Path(__file__).parent / "results" / "writer.json"
+OPENVINO_OPTIONS = {
+    "as the writer runs": {},
+    "float32": {"INFERENCE_PRECISION_HINT": "f32"},
+    "bfloat16": {"INFERENCE_PRECISION_HINT": "bf16"},
+    "cache in float32": {"KV_CACHE_PRECISION": "f32"},
+    "activations not quantised": {"DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"},
+    "activations in groups of 128": {"DYNAMIC_QUANTIZATION_GROUP_SIZE": "128"},
+    "throughput hint": {"PERFORMANCE_HINT": "THROUGHPUT"},
+}
+BATCH_TOKENS = 1024
+
+
+class OpenVino:
+    """The writer's engine with other options, loaded from a GGUF file or from OpenVINO's own format."""
+
+    def __init__(self, path: Path, options: dict):
+        import openvino_genai
+
+        scheduler = openvino_genai.SchedulerConfig()
+        scheduler.cache_size = 2
+        self._config = openvino_genai.GenerationConfig
+        self._pipeline = openvino_genai.LLMPipeline(str(path), "CPU", scheduler_config=scheduler, **options)
+
+    def write(self, prompts: list[str], tokens: int) -> int:
+        """Write so many tokens after each prompt; return how many were read."""
+        config = self._config(max_new_tokens=tokens, ignore_eos=True, do_sample=False)
+        return self._pipeline.generate(prompts, config).perf_metrics.get_num_input_tokens()
+
+
+class Transformers:
+    """A model and its tokenizer, a batch padded on the left."""
+
+    def __init__(self, model, tokenizer):
+        tokenizer.padding_side = "left"
+        tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
+        self._model, self._tokenizer = model, tokenizer
+
+    def write(self, prompts: list[str], tokens: int) -> int:
+        """Write so many tokens after each prompt; return how many were read, padding left out."""
+        chats = [chat_prompt(self._tokenizer, prompt) for prompt in prompts]
+        batch = self._tokenizer(chats, return_tensors="pt", padding=True, add_special_tokens=False)
+        self._model.generate(**batch, max_new_tokens=tokens, min_new_tokens=tokens, do_sample=False)
+        return int(batch["attention_mask"].sum())
+
+
+def rates(route, prompts: list[str], tokens: int) -> dict:
+    """Return the tokens that a route reads and writes in a second, all prompts in a batch."""
+    route.write([prompts[-1][:200]], 2)
+    read, reading = _timed(route.write, prompts, 1)
+    _, writing = _timed(route.write, [prompt[:40] for prompt in prompts], tokens)
+    return {"read": round(read / reading, 1), "written": round(len(prompts) * tokens / writing, 1)}
+
+
+def batching(route, prompts: list[str], tokens: int) -> dict:
+    """Return the seconds for all prompts in batches of a number of prompts, and of a number of tokens."""
+    by_length = sorted(prompts, key=len, reverse=True)
+    seconds = {}
+    for size in sorted({1, len(prompts) // 2, len(prompts)}):
+        batches = [by_length[i : i + size] for i in range(0, len(by_length), size)]
+        seconds[f"of {size}"] = _seconds_of(route, batches, tokens)
+    seconds[f"of {BATCH_TOKENS} tokens"] = _seconds_of(route, _batches_by_tokens(by_length), tokens)
+    return seconds
+
+
+def _batches_by_tokens(by_length):
+    batches = [[]]
+    for prompt in by_length:
+        # Four characters a token; the first of a batch is its longest.
+        if batches[-1] and (len(batches[-1]) + 1) * len(batches[-1][0]) > 4 * BATCH_TOKENS:
+            batches.append([])
+        batches[-1].append(prompt)
+    return batches
+
+
+def _seconds_of(route, batches, tokens):
+    return round(sum(_timed(route.write, batch, tokens)[1] for batch in batches), 1)
+
+
+def _timed(function, *arguments):
+    started = time.perf_counter()
+    result = function(*arguments)
+    return result, time.perf_counter() - started
+
+
+def _recorded_prompts(count):
+    rows = read_rows(RECORDED / "cpu" / "verdicts.jsonl")
+    prompts = sorted((row["prompt"] for row in rows), key=len)
+    return [prompts[-1 - i // 2] if i % 2 == 0 else prompts[i // 2] for i in range(count)]
+
+
+def openvino_rows(file: Path, prompts: list[str], tokens: int) -> dict:
+    """Return the rates of OpenVINO on packed weights, read from the GGUF file and from its own format."""
+    rows = {"openvino, from the GGUF file": _row(lambda: OpenVino(file, {}), prompts, tokens)}
+    folder = openvino_folder(file)
+    for name, options in OPENVINO_OPTIONS.items():
+        load = partial(OpenVino, folder, options)
+        rows[f"openvino, {name}"] = _row(load, prompts, tokens)
+    return rows
+
+
+def transformers_rows(file: Path, prompts: list[str], tokens: int) -> dict:
+    """Return the rates of transformers on unpacked weights."""
+    import torch
+
+    started = time.perf_counter()
+    model, tokenizer = unpacked_model(file)
+    loading = time.perf_counter() - started
+    rows = {}
+    for dtype in (torch.float32, torch.bfloat16):
+        row = _row(partial(Transformers, model.to(dtype), tokenizer), prompts, tokens)
+        rows[f"transformers, {str(dtype).removeprefix('torch.')}"] = row | {"load seconds": round(loading, 1)}
+    return rows
+
+
+def _row(load, prompts, tokens):
+    route, loading = _timed(load)
+    row = {"load seconds": round(loading, 1)} | rates(route, prompts, tokens)
+    print(row, flush=True)
+    return row
+
+
+def with_ratios(rows: dict) -> dict:
+    """Return rows with their rates as multiples of those of the writer as it runs."""
+    base = rows["openvino, as the writer runs"]
+    for row in rows.values():
+        row |= {f"{kind}, times": round(row[kind] / base[kind], 2) for kind in ("read", "written")}
+    return rows
+
+
+def main() -> None:
+    """Measure every route and write the results with the machine they were measured on."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--prompts", type=int, default=6)
+    parser.add_argument("--tokens", type=int, default=24, help="written after each prompt")
+    parser.add_argument("--output", type=Path, default=OUTPUT)
+    options = parser.parse_args()
+    model = load_profile().writer
+    file, prompts = gguf_file(WEIGHTS[model]), _recorded_prompts(options.prompts)
+    started = time.perf_counter()
+    measured = (file, prompts, options.tokens)
+    result = {
+        "machine": machine(),
+        "model": WEIGHTS[model].file,
+        "prompts": options.prompts,
+        "tokens written after each": options.tokens,
+        "routes": with_ratios(openvino_rows(*measured) | transformers_rows(*measured)),
+        "seconds for all prompts in batches": batching(OpenVino(file, {}), prompts, options.tokens),
+        "seconds": round(time.perf_counter() - started),
+    }
+    options.output.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps(result, indent=1))
+
+
+if __name__ == "__main__":
+    main()

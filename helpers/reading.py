@@ -1,0 +1,164 @@
+"""Reading: in which order the ranked nodes of a tree are read, and how far.
+
+An order is a permutation of a ranking; the scores stay those of the ranking.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice, zip_longest
+from typing import Literal, get_args
+
+import numpy as np
+from langchain_core.documents import Document
+
+Hit = tuple[Document, float]
+Vectors = Callable[[Sequence[str]], np.ndarray]
+Reading = Literal[
+    "plain", "leaves-first", "bonus", "alternate", "top-first", "summary-first", "mmr", "diverse"
+]
+READINGS: tuple[str, ...] = get_args(Reading)
+
+BONUS, DIVERSE_BONUS = 0.1, 0.15
+"""Cosine added to that of summaries in ``bonus``, and in ``diverse``."""
+RELEVANCE, DIVERSE_RELEVANCE = 0.6, 0.7
+"""Weight of the cosine to the question in ``mmr``, and in ``diverse``; the rest weighs likeness to what was read."""
+POOL = 1000
+"""Hits among which `mmr` looks for unlike ones; those below follow as ranked."""
+
+
+def ordered(ranked: Iterable[Hit], reading: Reading, vectors: Vectors) -> Iterable[Hit]:
+    """Return a ranking in the order of a way of reading.
+
+    Parameters
+    ----------
+    ranked : iterable of (Document, float)
+        Leaves and summaries with their cosines, the best first.
+    reading : str
+        ``plain``: as ranked (the paper's collapsed tree). ``bonus``: summaries as if their cosine were 0.1 higher.
+        ``alternate``: summaries and leaves in turn. ``top-first``: the best node of the highest level, then as
+        ranked. ``summary-first``: the best summary of any level, then as ranked. ``leaves-first``: plain RAG, the
+        summaries after all leaves. ``mmr``: see `mmr`. ``diverse``: `mmr` with a bonus for summaries of 0.15 and
+        more weight for the question, the best of all for broad questions (``benchmarks/quality.py``).
+    vectors : callable
+        Ids to unit vectors, shape (n, d), such as `helpers.index.VectorIndex.vectors`; only `mmr` asks it.
+    """
+    if reading == "plain":
+        return ranked
+    if reading == "mmr":
+        return mmr(ranked, vectors)
+    if reading == "diverse":
+        return mmr(ranked, vectors, DIVERSE_RELEVANCE, DIVERSE_BONUS)
+    if reading == "leaves-first":
+        return leaves_first(ranked)
+    return _ORDERS[reading](list(ranked))
+
+
+def bonus(ranked: Sequence[Hit]) -> list[Hit]:
+    """Return hits by their cosine, that of summaries raised by `BONUS`; ties as ranked."""
+    return sorted(ranked, key=lambda hit: -round(hit[1] + BONUS * (_level(hit) > 0), 6))
+
+
+def alternate(ranked: Sequence[Hit]) -> list[Hit]:
+    """Return summaries and leaves in turn, a summary first; when one kind ends, the rest of the other."""
+    summaries = [hit for hit in ranked if _level(hit) > 0]
+    leaves = [hit for hit in ranked if _level(hit) == 0]
+    return [hit for pair in zip_longest(summaries, leaves) for hit in pair if hit is not None]
+
+
+def top_first(ranked: Sequence[Hit]) -> list[Hit]:
+    """Return the best hit of the highest level, then the others as ranked."""
+    top = max(map(_level, ranked), default=0)
+    return _moved_up(ranked, lambda hit: _level(hit) == top > 0)
+
+
+def summary_first(ranked: Sequence[Hit]) -> list[Hit]:
+    """Return the best summary of any level, then the others as ranked."""
+    return _moved_up(ranked, lambda hit: _level(hit) > 0)
+
+
+def leaves_first(ranked: Iterable[Hit]) -> Iterator[Hit]:
+    """Yield leaves as ranked, then summaries."""
+    summaries = []
+    for hit in ranked:
+        if _level(hit) == 0:
+            yield hit
+        else:
+            summaries.append(hit)
+    yield from summaries
+
+
+def mmr(
+    ranked: Iterable[Hit], vectors: Vectors, relevance: float = RELEVANCE, summary_bonus: float = 0.0
+) -> Iterator[Hit]:
+    """Yield hits by maximal marginal relevance: near to the question, far from what was read before.
+
+    Carbonell and Goldstein, SIGIR 1998. Ties as ranked; only the first `POOL` hits change places.
+    """
+    ranked = iter(ranked)
+    pool = list(islice(ranked, POOL))
+    if not pool:
+        return
+    units = vectors([document.metadata["id"] for document, _ in pool])
+    nearness = relevance * np.array(
+        [score + summary_bonus * (_level((node, score)) > 0) for node, score in pool]
+    )
+    unread, likeness = np.ones(len(pool), dtype=bool), np.full(len(pool), -1.0)
+    best = int(np.argmax(np.round(nearness, 6)))
+    for _ in pool:
+        yield pool[best]
+        unread[best] = False
+        likeness = np.maximum(likeness, units @ units[best])
+        gain = np.round(nearness - (1 - relevance) * likeness, 6)
+        best = int(np.argmax(np.where(unread, gain, -np.inf)))
+    yield from ranked
+
+
+def within(
+    ranked: Iterable[Hit],
+    limit: int,
+    cost: Callable[[Document], int],
+    is_waste: Callable[[Document, Mapping[str, Document]], bool],
+) -> Iterator[Hit]:
+    """Yield hits while they fit; one that does not is skipped, since a smaller one may follow.
+
+    Parameters
+    ----------
+    ranked : iterable of (Document, float)
+    limit : int
+        For the costs of all hits together.
+    cost : callable
+    is_waste : callable
+        Whether a document adds nothing to those chosen already, which it gets by id; it is skipped then.
+    """
+    chosen, left = {}, limit
+    for document, score in ranked:
+        price = cost(document)
+        if price <= left and not is_waste(document, chosen):
+            left -= price
+            chosen[document.metadata["id"]] = document
+            yield document, score
+        if left <= 0:
+            return
+
+
+def is_covered(document: Document, chosen: Mapping[str, Document]) -> bool:
+    """Return whether a document is a summary whose children are all chosen."""
+    children = document.metadata.get("children")
+    return bool(children) and all(child in chosen for child in children)
+
+
+def is_told(document: Document, chosen: Mapping[str, Document]) -> bool:
+    """Return whether a document is a leaf with a chosen parent."""
+    node_id, is_leaf = document.metadata["id"], not document.metadata.get("children")
+    return is_leaf and any(node_id in node.metadata.get("children", ()) for node in chosen.values())
+
+
+_ORDERS = {"bonus": bonus, "alternate": alternate, "top-first": top_first, "summary-first": summary_first}
+
+
+def _level(hit):
+    return hit[0].metadata.get("level", 0)
+
+
+def _moved_up(ranked, test):
+    best = next((hit for hit in ranked if test(hit)), None)
+    return list(ranked) if best is None else [best, *(hit for hit in ranked if hit is not best)]
