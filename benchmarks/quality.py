@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> None:
         "machine": machine(),
         "versions": versions(),
     }
-    output = options.output or RESULTS / f"quality-{data.name}.json"
+    output = options.output or RESULTS / f"quality-{data.name}-{options.tier}.json"
     write_result(output, about, summarise(rows), sizes(rows))
     print(f"{len(rows):,} rows in {folder}, means in {output}")
 

@@ -69,12 +69,12 @@ class TreeBuilder:
                     tree.put(node)
             layers = [layer for layer in layers if len(layer) > 1]
 
-    def groups(self, layer: Sequence[Document], **options) -> list[list[Document]]:
+    def groups(self, layer: Sequence[Document]) -> list[list[Document]]:
         """Return the clusters of a layer as lists of nodes, from the journal where it has them.
 
         A cluster over the prompt's cap is clustered again, then split in order.
         """
-        options, journal = self.clustering | options, self.writer.journal
+        options, journal = self.clustering, self.writer.journal
         ids = [node.metadata["id"] for node in layer]
         key = content_key("clusters", embedder_name(self.embedder), sorted(options.items()), ids)
         rows = journal.get(key, f"the clusters of {len(layer)} nodes")

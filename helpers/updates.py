@@ -106,7 +106,7 @@ class TreeUpdater(TreeBuilder):
             return
         clusters = levels[0]
         centres = self._vectors([tree.nodes[name] for name in clusters])
-        for group in self.groups(strays, max_parents=1):
+        for number, group in enumerate(self.groups(strays)):
             ids = [node.metadata["id"] for node in group]
             nearest = clusters[int(np.argmax(centres @ self._vectors(group).mean(axis=0)))]
             if len(ids) < OWN_CLUSTER:
@@ -115,7 +115,7 @@ class TreeUpdater(TreeBuilder):
             if len(levels) == 1 and self.max_levels > 1:  # the only cluster was the root
                 levels.append(["new root"])
                 children["new root"] = clusters
-            name = f"new {ids[0]}"
+            name = f"new {number}"
             children[name] = ids
             levels[0] = [*levels[0], name]
             for parent in [p for level in levels[1:2] for p in level if nearest in children[p]][:1]:

@@ -59,6 +59,13 @@ def test_the_mini_tier_keeps_its_own_rows(tmp_path):
     assert len(data.documents) == 1
 
 
+def test_the_rest_is_what_is_not_mini(tmp_path):
+    data, mini = load_set(write(tmp_path), "rest"), load_set(write(tmp_path), "mini")
+    whole = load_set(write(tmp_path))
+    assert {q.id for q in data.questions} == {q.id for q in whole.questions} - {q.id for q in mini.questions}
+    assert len(data.documents) + len(mini.documents) == len(whole.documents)
+
+
 def test_a_set_whose_questions_name_no_document_is_pooled(tmp_path):
     questions = [{**QUESTIONS[0], "doc_id": None}, QUESTIONS[1]]
     assert load_set(write(tmp_path, questions=questions)).is_pooled

@@ -21,6 +21,19 @@ HEADLINES = {
     "gain": ("gain, nats a token", False),
 }
 
+# Rows of the README's tables; the pictures and the JSON have every system.
+SHOWN = (
+    "random leaves",
+    BASELINE,
+    "fusion",
+    "parent and child",
+    "collapsed tree",
+    "traversal",
+    "tree + fusion",
+    "tree, by scope",
+    "graph",
+)
+
 
 def load_result(path: str | Path) -> tuple[dict, pd.DataFrame]:
     """Return a result and its scores as a table."""
@@ -42,11 +55,13 @@ def headlines(scores: pd.DataFrame) -> list[tuple[str, str, str, pd.DataFrame]]:
 
 
 def markdown_table(scores: pd.DataFrame) -> str:
-    """Return a row a system, a column a headline: the means at each budget, in bold if surely above the baseline's."""
+    """Return a row for each system of `SHOWN`, a column a headline: the means at each budget, in bold if surely above the baseline's."""
     columns = headlines(scores)
     lines = ["| system | " + " | ".join(heading for *_, heading, _ in columns) + " |"]
     lines.append("|---" * (len(columns) + 1) + "|")
-    for system in dict.fromkeys(scores.system):
+    for system in SHOWN:
+        if system not in set(scores.system):
+            continue
         cells = [_cell(column[column.system == system].sort_values("budget")) for *_, column in columns]
         lines.append(f"| {system} | " + " | ".join(cells) + " |")
     return "\n".join(lines)

@@ -13,7 +13,7 @@ from langchain_core.documents import Document
 
 from helpers.jsonlines import read_rows
 
-TIERS = ("mini", "full")
+TIERS = ("mini", "rest", "full")
 
 
 @dataclass(frozen=True)
@@ -60,8 +60,9 @@ def load_set(folder: str | Path, tier: str = "full") -> PublicSet:
     Parameters
     ----------
     folder : path
-    tier : {"mini", "full"}
-        ``mini`` keeps only the documents and questions of that tier.
+    tier : {"mini", "rest", "full"}
+        ``mini`` keeps only the documents and questions of that tier, ``rest`` only the others: what was chosen on the
+        one is confirmed on the other.
 
     Raises
     ------
@@ -94,7 +95,7 @@ def _rows(folder, name, needed, tier):
     twice = [row_id for row_id, count in Counter(row["id"] for row in rows).items() if count > 1]
     if twice:
         raise ValueError(f"{name} of {folder.name}: the same id twice: {', '.join(twice[:5])}")
-    kept = [row for row in rows if tier == "full" or row.get("tier") == tier]
+    kept = [row for row in rows if tier == "full" or (row.get("tier") == "mini") == (tier == "mini")]
     if not kept:
         raise ValueError(f"{name} of {folder.name} has no row of tier {tier}")
     return kept
