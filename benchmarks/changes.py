@@ -171,6 +171,7 @@ def main() -> None:
         f"{NEW_LEAVES} more leaves in a tree of {LEAVES:,}": cost_of_adding(),
         f"{CHANGES} random changes, evidence recall at {TOKEN_BUDGET:,} tokens": {
             "data": public.name,
+            "retriever": "collapsed tree, plain",
             "writer": f"stub: the first sentences of each child, {WORDS} words in all",
             "all runs": compare_all(runs),
             "runs": runs,

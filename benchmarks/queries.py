@@ -29,7 +29,7 @@ from helpers.retrievers import CollapsedTreeRetriever, FusionRetriever, KeywordR
 
 OUTPUT = Path(__file__).parent / "results" / "queries.json"
 SIZES = [10_000, 100_000]
-PAGES, QUESTIONS, TOKEN_BUDGET = 1_000, 50, 2_000
+PAGES, QUESTIONS, TOKEN_BUDGET = 1_000, 20, 2_000
 WORDS, WORDS_PER_TEXT, CHILDREN, LEVELS = 5_000, 120, 7, 3
 
 
@@ -77,18 +77,22 @@ def prices(n: int) -> dict:
     index = VectorIndex.build(list(tree.nodes.values()), RandomEmbedder())
     keywords = KeywordIndex(tree.levels[0])
     leaves, fused_with = LeafRetriever(index=index), KeywordRetriever(index=keywords)
-    budget = {"index": index, "token_budget": TOKEN_BUDGET}
     count_tokens = load_embedder(load_profile("cpu")).count_tokens
+
+    def collapsed(reading, count):
+        return CollapsedTreeRetriever(
+            index=index, reading=reading, token_budget=TOKEN_BUDGET, count_tokens=count
+        )
+
     retrievers = {
         "leaves, 5 hits": leaves,
         "keywords, 5 hits": fused_with,
         "fused, 5 hits": FusionRetriever(retrievers=[leaves, fused_with], k=5),
-        "collapsed tree, characters counted": CollapsedTreeRetriever(
-            reading="plain", count_tokens=_characters, **budget
-        ),
-        "collapsed tree, tokens counted before": CollapsedTreeRetriever(
-            reading="plain", count_tokens=count_tokens, **budget
-        ),
+        "collapsed tree, plain, characters counted": collapsed("plain", _characters),
+        **{
+            f"collapsed tree, {reading}, tokens counted before": collapsed(reading, count_tokens)
+            for reading in ("plain", "leaves-first", "diverse")
+        },
     }
     questions = [" ".join(leaf.page_content.split()[:8]) for leaf in tree.levels[0][:QUESTIONS]]
     with TemporaryDirectory() as folder:

@@ -4,6 +4,7 @@ import json
 import warnings
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from itertools import groupby, islice
 from pathlib import Path
 
@@ -65,8 +66,11 @@ class VectorIndex:
 
     def vectors(self, ids: Sequence[str]) -> np.ndarray:
         """Return the unit vectors of documents, shape (len(ids), d), float32; KeyError if one is not here."""
-        rows = {document_id: row for row, document_id in self._store.index_to_docstore_id.items()}
-        return self._store.index.reconstruct_batch(np.array([rows[i] for i in ids], dtype=np.int64))
+        return self._store.index.reconstruct_batch(np.array([self._row_of[i] for i in ids], dtype=np.int64))
+
+    @cached_property
+    def _row_of(self):
+        return {document_id: row for row, document_id in self._store.index_to_docstore_id.items()}
 
     def add(self, documents: Sequence[Document]) -> None:
         """Add documents; one whose id is already here takes the old one's place."""
@@ -84,6 +88,7 @@ class VectorIndex:
         self._store.add_embeddings(
             zip(texts, vectors, strict=True), [document.metadata for document in documents], ids=ids
         )
+        self.__dict__.pop("_row_of", None)
 
     def remove(self, ids: Sequence[str]) -> None:
         """Remove documents by id.
@@ -98,6 +103,7 @@ class VectorIndex:
             raise KeyError(f"not in the index: {', '.join(missing[:5])}")
         if ids:
             self._store.delete(list(dict.fromkeys(ids)))
+            self.__dict__.pop("_row_of", None)  # computed again when asked for
 
     def search(self, question: str, k: int = 5, where: dict | Callable | None = None):
         """Return the k documents nearest to a question, the best first.
@@ -122,6 +128,7 @@ class VectorIndex:
 
     def ranked(self, question: str, where: dict | Callable | None = None) -> Iterator[tuple[Document, float]]:
         """Yield all documents from the nearest to the farthest; `where` and ties as in `search`."""
+        passes = where if callable(where) else lambda metadata: (where or {}).items() <= metadata.items()
         query = unit_rows([self.embedder.embed_query(question)])
         done, read = 0, BLOCK
         while done < len(self):
@@ -131,7 +138,7 @@ class VectorIndex:
                     ((self._document(row), score) for row, score in tied),
                     key=lambda hit: hit[0].metadata["id"],
                 )
-                yield from (hit for hit in hits if where is None or _passes(hit[0].metadata, where))
+                yield from (hit for hit in hits if passes(hit[0].metadata))
             done, read = len(nearest), read * 8
 
     def _nearest(self, query, count):
@@ -198,12 +205,6 @@ def unit_rows(vectors) -> np.ndarray:
 def embedder_name(embedder: Embeddings) -> str:
     """Return what tells one embedder from another: its ``identity`` if it has one, else its class."""
     return getattr(embedder, "identity", type(embedder).__name__)
-
-
-def _passes(metadata, where):
-    if callable(where):
-        return where(metadata)
-    return all(metadata.get(key) == value for key, value in where.items())
 
 
 def _empty_store(dimension, embedder):

@@ -291,6 +291,15 @@ def test_any_run_of_changes_ends_as_an_index_built_anew(steps):
     assert changed.search("1 2 3", k=10) == anew.search("1 2 3", k=10)
 
 
+def test_vectors_are_found_by_id_also_after_changes(compass):
+    np.testing.assert_allclose(compass.vectors(["northeast", "east"]), [[np.sqrt(0.5)] * 2, [1, 0]])
+    compass.remove(["east"])
+    compass.add([document("south", "0 -2"), document("north", "0 3")])
+    np.testing.assert_allclose(compass.vectors(["north", "south"]), [[0, 1], [0, -1]])
+    with pytest.raises(KeyError, match="east"):
+        compass.vectors(["east"])
+
+
 # Save and load
 
 
