@@ -73,10 +73,10 @@ def cluster(
 
 def _distinct(vectors):
     """Return the distinct rows in order of first appearance, and the row numbers of each one's copies."""
-    _, first, group_of = np.unique(vectors, axis=0, return_index=True, return_inverse=True)
-    in_order = np.argsort(first)
-    copies = np.split(np.argsort(group_of, kind="stable"), np.cumsum(np.bincount(group_of))[:-1])
-    return vectors[first[in_order]], [copies[group] for group in in_order]
+    copies = {}
+    for number, row in enumerate(vectors + 0.0):  # -0.0 becomes 0.0
+        copies.setdefault(row.tobytes(), []).append(number)
+    return vectors[[numbers[0] for numbers in copies.values()]], list(copies.values())
 
 
 def _mixture_clusters(vectors, n_neighbors, dim, threshold, max_k, search, seed):

@@ -11,7 +11,7 @@ from functools import cache
 from itertools import pairwise
 
 import numpy as np
-from scipy.cluster.hierarchy import fcluster, ward
+from scipy.cluster.hierarchy import ward
 
 # Each component's covariance is estimated as if one more point had been seen, with this share of the points' mean
 # variance in every direction. Without it, a component on fewer points than dimensions has a likelihood without
@@ -98,12 +98,12 @@ def fit_mixture(points, max_k: int = 50, search: str = "early", seed: int = 0):
     top = max(1, min(max_k, len(sample) // 2))
     features = _features(sample)
     hierarchy = ward(sample) if len(sample) > 1 else None
+    prior = PRIOR_SHARE * max(points.var(axis=0).mean(), 1e-12)
     tried = {}
 
     def bic(k):
         if k not in tried:
-            labels = fcluster(hierarchy, k, "maxclust") - 1 if k > 1 else np.zeros(len(sample), dtype=int)
-            mixture = _em(features, np.eye(labels.max() + 1)[labels])
+            mixture = _em(features, np.eye(k)[_cut(hierarchy, len(sample), k)], prior)
             tried[k] = mixture._bic(features), mixture
         return tried[k][0]
 
@@ -112,7 +112,7 @@ def fit_mixture(points, max_k: int = 50, search: str = "early", seed: int = 0):
         raise ValueError(f"search is 'early' or 'exhaustive', not {search!r}")
     mixture = tried[searches[search](bic, top)][1]
     if len(points) > SAMPLE:
-        mixture = _em(_features(points), mixture.predict_proba(points))
+        mixture = _em(_features(points), mixture.predict_proba(points), prior)
     return mixture, {k: tried[k][0] for k in sorted(tried)}
 
 
@@ -140,6 +140,15 @@ def _search_ladder(bic, top):
     return best
 
 
+def _cut(hierarchy, n, k):
+    """Return labels from 0 to k - 1 for n points: a linkage of SciPy without its last k - 1 merges."""
+    label = np.arange(2 * n - k)
+    for merge in reversed(range(n - k)):
+        left, right = hierarchy[merge, :2].astype(int)
+        label[left] = label[right] = label[n + merge]
+    return np.unique(label[:n], return_inverse=True)[1]
+
+
 _pairs = cache(np.triu_indices)
 
 
@@ -154,16 +163,8 @@ def _dimensions(features):
     return int((8 * features.shape[1] + 1) ** 0.5 - 3) // 2  # of 1 + dim + dim (dim + 1) / 2 features
 
 
-def _mean_variance(features):
-    dim = _dimensions(features)
-    rows, columns = _pairs(dim)
-    mean = features.mean(axis=0)
-    return max(float((mean[dim + 1 :][rows == columns] - mean[1 : dim + 1] ** 2).mean()), 1e-12)
-
-
-def _em(features, responsibilities):
+def _em(features, responsibilities, prior):
     """Return the mixture that EM (Dempster, Laird & Rubin 1977) reaches from responsibilities of shape (n, k)."""
-    prior = PRIOR_SHARE * _mean_variance(features)
     before = -np.inf
     for _ in range(MAX_STEPS):
         mixture = _maximised(features, responsibilities, prior)

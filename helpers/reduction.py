@@ -44,6 +44,7 @@ def reduce_dimensions(vectors, dim: int = 10, n_neighbors: int | None = None, se
         n_neighbors=neighbors,
         metric="cosine",
         n_epochs=EPOCHS,
+        **_curve(),
         init="pca",  # the spectral start fails on graphs that fall apart, and on few points
         random_state=seed,
         n_jobs=1,  # a seeded run is serial anyway, and says so on stderr
@@ -74,6 +75,13 @@ def _nearest(units, k):
     index.train(units)
     index.add(units)
     return index.search(units, k)
+
+
+@cache
+def _curve():
+    """Return UMAP's a and b for its own spread and least distance; each model would fit them again."""
+    a, b = _umap().umap_.find_ab_params(spread=1.0, min_dist=0.1)
+    return {"a": a, "b": b}
 
 
 @cache
