@@ -97,10 +97,31 @@ def _capped(rows, vectors, texts, fits, options):
         if fits([texts[row] for row in members]):
             parts.append(members)
         elif len(members) < len(rows):
-            parts += _capped(members, vectors, texts, fits, options)
+            parts += _joined(_capped(members, vectors, texts, fits, options), vectors, texts, fits)
         else:
             parts += _split_in_order(members, texts, fits)
     return parts
+
+
+def _joined(parts, vectors, texts, fits):
+    """Join the parts of a cluster, the smallest to the nearest first, while they fit a prompt together.
+
+    Few rows are clustered finely, and each part costs a call.
+    """
+    whole, parts = [], sorted(parts, key=len, reverse=True)
+    while parts:
+        smallest = parts.pop()
+        centre = vectors[smallest].mean(axis=0)
+        nearness = [float(vectors[part].mean(axis=0) @ centre) for part in parts]
+        for other in sorted(range(len(parts)), key=lambda i: -nearness[i]):
+            union = np.union1d(parts[other], smallest)
+            if fits([texts[row] for row in union]):
+                parts[other] = union
+                parts.sort(key=len, reverse=True)
+                break
+        else:
+            whole.append(smallest)
+    return sorted(whole, key=lambda part: part[0])
 
 
 def _split_in_order(members, texts, fits):

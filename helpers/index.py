@@ -22,8 +22,8 @@ with warnings.catch_warnings():
     from langchain_community.vectorstores import FAISS
     from langchain_community.vectorstores.utils import DistanceStrategy
 
-# Documents that FAISS is asked for at first: a thousand take it no longer than one, since it scores all in any case.
-BLOCK = 1024
+# Documents that FAISS is asked for at first: thousands take it no longer than one, since it scores all in any case.
+BLOCK = 2048
 
 
 class VectorIndex:

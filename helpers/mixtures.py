@@ -43,13 +43,12 @@ class Mixture:
 
     def bic(self, points) -> float:
         """Return the Bayesian information criterion on points (Schwarz 1978); the lower, the better."""
-        return self._bic(_features(points))
+        return self._bic(len(points), _responsibilities(self._log_joint(_features(points)))[1].sum())
 
-    def _bic(self, features):
+    def _bic(self, n, log_likelihood):
         k, dim = self.means.shape
         parameters = k * (1 + dim + dim * (dim + 1) / 2) - 1
-        log_density = _responsibilities(self._log_joint(features))[1]
-        return float(parameters * np.log(len(features)) - 2 * log_density.sum())
+        return float(parameters * np.log(n) - 2 * log_likelihood)
 
     def _log_joint(self, features):
         """Return log (weight times density), of shape (n, k)."""
@@ -103,8 +102,8 @@ def fit_mixture(points, max_k: int = 50, search: str = "early", seed: int = 0):
 
     def bic(k):
         if k not in tried:
-            mixture = _em(features, np.eye(k)[_cut(hierarchy, len(sample), k)], prior)
-            tried[k] = mixture._bic(features), mixture
+            mixture, log_likelihood = _em(features, np.eye(k)[_cut(hierarchy, len(sample), k)], prior)
+            tried[k] = mixture._bic(len(sample), log_likelihood), mixture
         return tried[k][0]
 
     searches = {"early": _search_ladder, "exhaustive": _search_all}
@@ -112,7 +111,7 @@ def fit_mixture(points, max_k: int = 50, search: str = "early", seed: int = 0):
         raise ValueError(f"search is 'early' or 'exhaustive', not {search!r}")
     mixture = tried[searches[search](bic, top)][1]
     if len(points) > SAMPLE:
-        mixture = _em(_features(points), mixture.predict_proba(points), prior)
+        mixture, _ = _em(_features(points), mixture.predict_proba(points), prior)
     return mixture, {k: tried[k][0] for k in sorted(tried)}
 
 
@@ -164,7 +163,10 @@ def _dimensions(features):
 
 
 def _em(features, responsibilities, prior):
-    """Return the mixture that EM (Dempster, Laird & Rubin 1977) reaches from responsibilities of shape (n, k)."""
+    """Return the mixture that EM (Dempster, Laird & Rubin 1977) reaches, and its log-likelihood.
+
+    It starts from responsibilities of shape (n, k).
+    """
     before = -np.inf
     for _ in range(MAX_STEPS):
         mixture = _maximised(features, responsibilities, prior)
@@ -172,7 +174,7 @@ def _em(features, responsibilities, prior):
         if log_density.mean() - before < TOLERANCE:
             break
         before = log_density.mean()
-    return mixture
+    return mixture, log_density.sum()
 
 
 def _responsibilities(log_joint):

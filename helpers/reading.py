@@ -23,6 +23,8 @@ RELEVANCE, DIVERSE_RELEVANCE = 0.6, 0.7
 """Weight of the cosine to the question in ``mmr``, and in ``diverse``; the rest weighs likeness to what was read."""
 POOL = 1000
 """Hits among which `mmr` looks for unlike ones; those below follow as ranked."""
+LOOKAHEAD = 1000
+"""Hits in a row that do not fit, after which reading ends: a budget is hardly ever filled to the last token."""
 
 
 def ordered(ranked: Iterable[Hit], reading: Reading, vectors: Vectors) -> Iterable[Hit]:
@@ -118,7 +120,7 @@ def within(
     cost: Callable[[Document], int],
     is_waste: Callable[[Document, Mapping[str, Document]], bool],
 ) -> Iterator[Hit]:
-    """Yield hits while they fit; one that does not is skipped, since a smaller one may follow.
+    """Yield hits while they fit; one that does not is skipped, since a smaller one may follow soon.
 
     Parameters
     ----------
@@ -129,14 +131,14 @@ def within(
     is_waste : callable
         Whether a document adds nothing to those chosen already, which it gets by id; it is skipped then.
     """
-    chosen, left = {}, limit
+    chosen, left, skipped = {}, limit, 0
     for document, score in ranked:
-        price = cost(document)
+        price, skipped = cost(document), skipped + 1
         if price <= left and not is_waste(document, chosen):
-            left -= price
+            left, skipped = left - price, 0
             chosen[document.metadata["id"]] = document
             yield document, score
-        if left <= 0:
+        if left <= 0 or skipped == LOOKAHEAD:
             return
 
 

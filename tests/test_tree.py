@@ -287,6 +287,20 @@ def test_a_cluster_over_the_cap_is_clustered_again(monkeypatch):
     ]
 
 
+def test_small_parts_of_a_divided_cluster_are_joined_while_they_fit(monkeypatch):
+    """Each part is a call: three parts of four texts, of which two fit a prompt, become two."""
+    rows = tuple(range(8))
+    give_clusters(monkeypatch, {rows: [[0, 1, 2, 3], [4, 5, 6, 7]], (4, 5, 6, 7): [[0, 3], [1], [2]]})
+    texts = [f"x {i}" for i in range(4)] + [f"xxxxxxxxxx {i}" for i in range(4, 8)]
+    cap = {"prompt_tokens": characters, "max_prompt_tokens": 30}
+    tree = build_tree(make_leaves(texts), RowEmbedder(), CountingWriter(), max_levels=1, **cap)
+    assert [node.metadata["children"] for node in tree.levels[1]] == [
+        ["leaf0", "leaf1", "leaf2", "leaf3"],
+        ["leaf4", "leaf7"],
+        ["leaf5", "leaf6"],
+    ]
+
+
 def test_a_cluster_found_twice_becomes_one_node(monkeypatch):
     """Rows 3 and 4 are in both large clusters, and stay together when each of those is clustered again."""
     rows = tuple(range(8))
