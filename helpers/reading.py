@@ -21,7 +21,7 @@ BONUS, DIVERSE_BONUS = 0.1, 0.15
 """Cosine added to that of summaries in ``bonus``, and in ``diverse``."""
 RELEVANCE, DIVERSE_RELEVANCE = 0.6, 0.7
 """Weight of the cosine to the question in ``mmr``, and in ``diverse``; the rest weighs likeness to what was read."""
-POOL = 1000
+POOL = 200
 """Hits among which `mmr` looks for unlike ones; those below follow as ranked."""
 LOOKAHEAD = 1000
 """Hits in a row that do not fit, after which reading ends: a budget is hardly ever filled to the last token."""
