@@ -55,7 +55,10 @@ def headlines(scores: pd.DataFrame) -> list[tuple[str, str, str, pd.DataFrame]]:
 
 
 def markdown_table(scores: pd.DataFrame) -> str:
-    """Return a row for each system of `SHOWN`, a column a headline: the means at each budget, in bold if surely above the baseline's."""
+    """Return a row for each system of `SHOWN`, a column a headline.
+
+    The means at each budget, in bold if surely above the baseline's.
+    """
     columns = headlines(scores)
     lines = ["| system | " + " | ".join(heading for *_, heading, _ in columns) + " |"]
     lines.append("|---" * (len(columns) + 1) + "|")
