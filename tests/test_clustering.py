@@ -16,6 +16,7 @@ from scipy.stats import multivariate_normal
 from sklearn.mixture import GaussianMixture
 
 from helpers import clustering as module
+from helpers import reduction
 from helpers.clustering import choose_k, cluster, fit_mixture, reduce_dimensions
 
 ROOT = Path(__file__).parents[1]
@@ -46,6 +47,8 @@ def assert_sound(clusters, n, max_parents=2):
 
 @pytest.fixture
 def no_umap(monkeypatch):
+    reduction._umap.cache_clear()  # another test may have imported it
+    reduction._curve.cache_clear()
     monkeypatch.setitem(sys.modules, "umap", None)  # importing it raises
 
 
