@@ -134,11 +134,12 @@ class VectorIndex:
         while done < len(self):
             nearest = self._nearest(query, min(read, len(self)))
             for _, tied in groupby(nearest[done:], key=lambda hit: round(hit[1], 6)):
-                hits = sorted(
-                    ((self._document(row), score) for row, score in tied),
-                    key=lambda hit: hit[0].metadata["id"],
-                )
-                yield from (hit for hit in hits if passes(hit[0].metadata))
+                hits = [(self._document(row), score) for row, score in tied]
+                if len(hits) > 1:
+                    hits.sort(key=lambda hit: hit[0].metadata["id"])
+                for hit in hits:
+                    if passes(hit[0].metadata):
+                        yield hit
             done, read = len(nearest), read * 8
 
     def _nearest(self, query, count):
