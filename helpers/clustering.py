@@ -9,8 +9,9 @@ import faiss
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from helpers.index import unit_rows
 from helpers.mixtures import choose_k, fit_mixture
-from helpers.reduction import reduce_dimensions, unit_rows
+from helpers.reduction import reduce_dimensions
 
 # Below this many rows, a second thread costs more in waiting than it brings.
 ONE_THREAD_ROWS = 10_000
@@ -65,7 +66,7 @@ def cluster(
     for members in _mixture_clusters(distinct, n_neighbors=None, **options):
         inner = _mixture_clusters(distinct[members], n_neighbors=local_neighbors, **options)
         clusters += [members[rows] for rows in inner]
-    units = unit_rows(distinct)
+    units = unit_rows(distinct, np.float64)
     clusters = _merge_small(units, clusters, most=max(1, len(vectors) // 2))
     clusters = _soften(units, clusters, margin, max_parents)
     return [np.sort(np.concatenate([copies[row] for row in members])) for members in clusters]
@@ -143,4 +144,4 @@ def _soften(units, clusters, margin, max_parents):
 
 
 def _centroids(units, clusters):
-    return unit_rows(np.array([units[members].mean(axis=0) for members in clusters]))
+    return unit_rows([units[members].mean(axis=0) for members in clusters], np.float64)

@@ -196,9 +196,9 @@ class VectorIndex:
         return cls(store, embedder)
 
 
-def unit_rows(vectors) -> np.ndarray:
-    """Return vectors scaled to unit length, shape (n, d), float32; a row of zeros stays zero."""
-    rows = np.asarray(vectors, dtype=np.float32)
+def unit_rows(vectors, dtype=np.float32) -> np.ndarray:
+    """Return vectors scaled to unit length, shape (n, d); a row of zeros stays zero."""
+    rows = np.asarray(vectors, dtype=dtype)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return rows / np.where(lengths == 0, 1, lengths)
 

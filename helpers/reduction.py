@@ -6,6 +6,8 @@ from functools import cache
 import faiss
 import numpy as np
 
+from helpers.index import unit_rows
+
 # The source takes sqrt(n - 1) neighbours. Beyond this many the graph costs more and tells UMAP nothing new.
 MAX_NEIGHBORS = 30
 # UMAP itself takes 500 on small data. Clusters became no more cohesive by it (measured on documentation pages).
@@ -37,7 +39,7 @@ def reduce_dimensions(vectors, dim: int = 10, n_neighbors: int | None = None, se
     if n <= dim + 1 or dimensions <= dim:
         return vectors
     neighbors = int(np.clip(n_neighbors or int((n - 1) ** 0.5), 2, min(n - 1, MAX_NEIGHBORS)))
-    units = unit_rows(vectors).astype(np.float32)
+    units = unit_rows(vectors, np.float64).astype(np.float32)
     cosines, rows = _nearest(units, neighbors)
     model = _umap().UMAP(
         n_components=dim,
@@ -55,12 +57,6 @@ def reduce_dimensions(vectors, dim: int = 10, n_neighbors: int | None = None, se
         # UMAP warns that this graph cannot place points that come later; there are none.
         warnings.simplefilter("ignore")
         return model.fit_transform(units).astype(np.float64)
-
-
-def unit_rows(vectors: np.ndarray) -> np.ndarray:
-    """Return rows scaled to unit length; rows of zeros stay."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(lengths == 0, 1, lengths)
 
 
 def _nearest(units, k):
