@@ -97,7 +97,7 @@ def fit_mixture(points, max_k: int = 50, search: str = "early", seed: int = 0):
     top = max(1, min(max_k, len(sample) // 2))
     features = _features(sample)
     hierarchy = ward(sample) if len(sample) > 1 else None
-    prior = PRIOR_SHARE * max(points.var(axis=0).mean(), 1e-12)
+    prior = PRIOR_SHARE * max(points.var(axis=0).mean(), 1e-12) * np.eye(points.shape[1])
     tried = {}
 
     def bic(k):
@@ -158,10 +158,6 @@ def _features(points):
     return np.hstack([np.ones((len(points), 1)), points, points[:, rows] * points[:, columns]])
 
 
-def _dimensions(features):
-    return int((8 * features.shape[1] + 1) ** 0.5 - 3) // 2  # of 1 + dim + dim (dim + 1) / 2 features
-
-
 def _em(features, responsibilities, prior):
     """Return the mixture that EM (Dempster, Laird & Rubin 1977) reaches, and its log-likelihood.
 
@@ -186,7 +182,7 @@ def _responsibilities(log_joint):
 
 
 def _maximised(features, responsibilities, prior):
-    dim = _dimensions(features)
+    dim = len(prior)  # a covariance
     rows, columns = _pairs(dim)
     moments = responsibilities.T @ features  # (k, features)
     counts = np.maximum(moments[:, 0], 1e-12)
@@ -194,5 +190,5 @@ def _maximised(features, responsibilities, prior):
     scatter = np.empty((len(counts), dim, dim))
     scatter[:, rows, columns] = scatter[:, columns, rows] = moments[:, dim + 1 :]
     scatter -= counts[:, None, None] * means[:, :, None] * means[:, None, :]
-    covariances = (scatter + prior * np.eye(dim)) / (counts + 1)[:, None, None]
+    covariances = (scatter + prior) / (counts + 1)[:, None, None]
     return Mixture(counts / len(features), means, covariances)
