@@ -36,6 +36,17 @@ class Profile:
     """Cosine within which a node also joins another cluster (see `helpers.clustering.cluster`)."""
     seed: int = 0
 
+    @property
+    def tree_options(self) -> dict:
+        """The options of `helpers.tree.build_tree` that a profile decides."""
+        return {
+            "max_prompt_tokens": self.prompt_tokens,
+            "max_levels": self.max_levels,
+            "threshold": self.threshold,
+            "margin": self.margin,
+            "seed": self.seed,
+        }
+
 
 PROFILES = {
     "cpu": Profile("cpu", "all-MiniLM-L6-v2", "qwen2.5-coder-1.5b", "qwen2.5-coder-1.5b"),

@@ -110,12 +110,8 @@ class Workbench:
             self.embedder,
             self.summariser,
             self.tree_journal,
-            max_prompt_tokens=self.profile.prompt_tokens,
-            max_levels=self.profile.max_levels,
-            threshold=self.profile.threshold,
-            margin=self.profile.margin,
-            seed=self.profile.seed,
             progress=self.progress,
+            **self.profile.tree_options,
         )
 
     @property

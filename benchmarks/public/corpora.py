@@ -20,9 +20,7 @@ from helpers.leaves import split_leaves
 from helpers.nodes import Tree
 from helpers.profiles import Profile
 from helpers.recording import Journal, content_key
-from helpers.summaries import join_passages
 from helpers.tree import build_tree
-from helpers.writing import ClusterWriter
 from public.articles import article_graph
 
 CLUSTERED, CONTIGUOUS = "clustered", "contiguous"
@@ -81,30 +79,25 @@ class Corpus:
     @cached_property
     def tree(self) -> Tree:
         """The tree over clusters."""
-        profile = self.settings.profile
         with self._timed(CLUSTERED):
             return build_tree(
                 self.leaves,
                 self.settings.embedder,
                 self.settings.summarise,
                 self.journal_file,
-                max_prompt_tokens=profile.prompt_tokens,
-                max_levels=profile.max_levels,
-                threshold=profile.threshold,
-                margin=profile.margin,
-                seed=profile.seed,
+                **self.settings.profile.tree_options,
             )
 
     @cached_property
     def contiguous_tree(self) -> Tree:
         """The tree over runs of neighbours, with as many nodes at each level."""
         sizes = [len(level) for level in self.tree.levels]
-        summarise, profile = self.settings.summarise, self.settings.profile
         with self._timed(CONTIGUOUS):
-            journal = Journal(self.journal_file)
-            writer = ClusterWriter(summarise, journal, self.prompt_tokens, profile.prompt_tokens)
             builder = ContiguousBuilder(
-                self.settings.embedder, writer, max_levels=profile.max_levels, sizes=sizes
+                self.settings.embedder,
+                self.tree.updater.writer,
+                max_levels=self.settings.profile.max_levels,
+                sizes=sizes,
             )
             return builder.build(self.leaves)
 
@@ -145,18 +138,13 @@ class Corpus:
         """The text of each page by its source."""
         return {page.metadata["source"]: page.page_content for page in self.pages}
 
-    def prompt_tokens(self, texts: Sequence[str]) -> int:
-        """Return the tokens of the prompt for a cluster (of its texts alone, where the writer has no prompt)."""
-        count = getattr(self.settings.summarise, "prompt_tokens", None)
-        return count(texts) if count else self.count_tokens(join_passages(texts))
-
     def cost(self, kind: str) -> dict:
         """Return calls, tokens read and written, and seconds that a tree took to build, over all runs."""
         tree = self.tree if kind == CLUSTERED else self.contiguous_tree
         groups = [[c.page_content for c in tree.children(n.metadata["id"])] for n in tree.summaries]
         return {
             "calls": len(tree.summaries),
-            "tokens read": sum(map(self.prompt_tokens, groups)),
+            "tokens read": sum(map(self.tree.updater.writer.prompt_tokens, groups)),
             "tokens written": sum(self.count_tokens(node.page_content) for node in tree.summaries),
             "seconds": round(self._recorded().get(content_key("seconds", kind)) or 0, 1),
         }
