@@ -55,17 +55,19 @@ def _load_openvino(file, decoding, window) -> Generate:
     )
     tokenizer = pipeline.get_tokenizer()
 
-    def count(prompt):
-        chat = tokenizer.apply_chat_template(
-            [{"role": "user", "content": prompt}], add_generation_prompt=True
-        )
-        return tokenizer.encode(chat, add_special_tokens=False).input_ids.shape[1]
-
     def generate(prompts: list[str]) -> list[str]:
-        _check_window(map(count, prompts), decoding["max_new_tokens"], window)
+        sizes = (openvino_chat_ids(tokenizer, prompt).shape[1] for prompt in prompts)
+        _check_window(sizes, decoding["max_new_tokens"], window)
         return [text.strip() for text in pipeline.generate(prompts, config).texts]
 
     return generate
+
+
+def openvino_chat_ids(tokenizer, prompt: str):
+    """Return the tokens of a prompt in the chat template of an OpenVINO tokenizer, a tensor of shape (1, tokens)."""
+    message = [{"role": "user", "content": prompt}]
+    chat = tokenizer.apply_chat_template(message, add_generation_prompt=True)
+    return tokenizer.encode(chat, add_special_tokens=False).input_ids
 
 
 def _load_transformers(file, decoding, _window) -> Generate:

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 from filelock import FileLock
 
-from helpers.backends import chat_prompt, unpacked_model
+from helpers.backends import chat_prompt, openvino_chat_ids, unpacked_model
 
 PRECISION = {"KV_CACHE_PRECISION": "f32"}
 """OpenVINO's default rounds the cache to 8 bits, which saves no time here."""
@@ -41,8 +41,7 @@ class OpenVinoPasses:
 
     def encode_chat(self, prompt: str) -> list[int]:
         """Return the tokens of a prompt in the model's chat template."""
-        message = [{"role": "user", "content": prompt}]
-        return self.encode(self._tokenizer.apply_chat_template(message, add_generation_prompt=True))
+        return openvino_chat_ids(self._tokenizer, prompt).data[0].tolist()
 
     def read_prompt(self, tokens: list[int]) -> np.ndarray:
         """Read a prompt and keep its cache; return the logits of the token after it."""
