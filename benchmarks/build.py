@@ -27,7 +27,7 @@ from helpers import growth
 from helpers.index import VectorIndex
 from helpers.jsonlines import read_rows
 from helpers.leaves import split_leaves
-from helpers.manifest import machine
+from helpers.machine import machine
 from helpers.mixtures import fit_mixture
 from helpers.models import load_embedder
 from helpers.profiles import load_profile

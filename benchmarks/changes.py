@@ -21,7 +21,7 @@ from build import LEAVES_PER_TOPIC, Stub, TopicEmbedder, synthetic_leaves
 from evidence import MEASURES, compare, compare_all, is_answerable, shares_found
 from helpers.index import VectorIndex
 from helpers.leaves import split_leaves
-from helpers.manifest import machine
+from helpers.machine import machine
 from helpers.models import load_embedder
 from helpers.profiles import load_profile
 from helpers.retrievers import CollapsedTreeRetriever

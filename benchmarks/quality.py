@@ -15,7 +15,8 @@ from pathlib import Path
 from tqdm.auto import tqdm
 
 from helpers.jsonlines import write_rows
-from helpers.manifest import machine, model_hashes, versions
+from helpers.machine import machine
+from helpers.manifest import model_hashes, versions
 from helpers.models import load_embedder
 from helpers.profiles import load_profile
 from helpers.recording import ROOT, Journal

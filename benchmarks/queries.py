@@ -8,9 +8,7 @@ The embedding of a question is not counted: it is the same for every structure.
 import argparse
 import json
 import resource
-import time
 from pathlib import Path
-from statistics import median
 from tempfile import TemporaryDirectory
 
 import numpy as np
@@ -20,12 +18,13 @@ from langchain_core.embeddings import Embeddings
 from helpers.extraction import POLICY_PATTERNS, extract_by_rules
 from helpers.index import VectorIndex
 from helpers.keywords import KeywordIndex
-from helpers.manifest import machine
+from helpers.machine import machine
 from helpers.models import load_embedder
 from helpers.nodes import Tree, leaf_node, summary_node
 from helpers.policies import load_policies
 from helpers.profiles import load_profile
 from helpers.retrievers import CollapsedTreeRetriever, FusionRetriever, KeywordRetriever, LeafRetriever
+from timing import milliseconds, timed
 
 OUTPUT = Path(__file__).parent / "results" / "queries.json"
 SIZES = [10_000, 100_000]
@@ -119,26 +118,17 @@ def _characters(text):
 
 def _milliseconds(retriever, questions):
     """Return the median of asking each question once more."""
-    seconds = []
-    for question in questions:
-        retriever.invoke(question)
-    for question in questions:
-        started = time.perf_counter()
-        retriever.invoke(question)
-        seconds.append(time.perf_counter() - started)
-    return round(1000 * median(seconds), 1)
+    milliseconds(retriever, questions)
+    return milliseconds(retriever, questions)
 
 
 def _file_prices(path, save, load):
-    started = time.perf_counter()
-    save(path)
-    saved = time.perf_counter()
-    load(path)
-    loaded = time.perf_counter()
+    _, saving = timed(save, path)
+    _, loading = timed(load, path)
     size = sum(file.stat().st_size for file in [path, *path.rglob("*")] if file.is_file())
     return {
-        "save, seconds": round(saved - started, 1),
-        "load, seconds": round(loaded - saved, 1),
+        "save, seconds": round(saving, 1),
+        "load, seconds": round(loading, 1),
         "MB": round(size / 1e6),
     }
 
@@ -147,10 +137,7 @@ def extraction() -> float:
     """Return the seconds to extract the relations of 1,000 pages by rules."""
     pages = load_policies()
     many = [pages[i % len(pages)] for i in range(PAGES)]
-    started = time.perf_counter()
-    for page in many:
-        extract_by_rules(page, POLICY_PATTERNS)
-    return round(time.perf_counter() - started, 2)
+    return round(timed(lambda: [extract_by_rules(page, POLICY_PATTERNS) for page in many])[1], 2)
 
 
 def main() -> None:

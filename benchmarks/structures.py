@@ -8,19 +8,19 @@ Questions are timed without the embedding of the question, which is the same for
 """
 
 import json
-import time
 from pathlib import Path
-from statistics import mean, median
+from statistics import mean
 from tempfile import TemporaryDirectory
 
 from helpers.embedding import WindowEmbedder
 from helpers.families import split_families
 from helpers.index import VectorIndex
 from helpers.keywords import KeywordIndex
-from helpers.manifest import machine
+from helpers.machine import machine
 from helpers.recording import RECORDED
 from helpers.stages import ShopWorkbench, Workbench
 from helpers.structures import build_graph, build_structures
+from timing import milliseconds, timed
 
 OUTPUT = Path(__file__).parent / "results" / "structures.json"
 BUDGETS = {"site": 1000, "shop": 300}
@@ -43,7 +43,7 @@ def prices(bench: Workbench, token_budget: int) -> dict:
     bench.embedder.embed_documents(questions)
     build = _build_prices(bench)
     return {
-        name: build[name] | {"milliseconds a question": _milliseconds(retriever, questions)}
+        name: build[name] | {"milliseconds a question": milliseconds(retriever, questions)}
         for name, retriever in structures.items()
     }
 
@@ -77,18 +77,12 @@ def _build_seconds(bench):
     ]
     _, children = split_families(bench.pages, embedder.count_tokens)
     return {
-        "leaves": _seconds(lambda: VectorIndex.build(bench.leaves, embedder)),
+        "leaves": timed(lambda: VectorIndex.build(bench.leaves, embedder))[1],
         "tree": recorded["policies tree" if isinstance(bench, ShopWorkbench) else "tree"],
-        "children": _seconds(lambda: VectorIndex.build(children, embedder)),
-        "keywords": _seconds(lambda: KeywordIndex(bench.leaves)),
-        "graph": _seconds(lambda: build_graph(bench)),
+        "children": timed(lambda: VectorIndex.build(children, embedder))[1],
+        "keywords": timed(lambda: KeywordIndex(bench.leaves))[1],
+        "graph": timed(lambda: build_graph(bench))[1],
     }
-
-
-def _seconds(build):
-    started = time.perf_counter()
-    build()
-    return time.perf_counter() - started
 
 
 def _summaries_above(tree, source):
@@ -112,15 +106,6 @@ def _bytes_on_disk(bench):
             save(folder)
             sizes[name] = sum(file.stat().st_size for file in Path(folder).rglob("*") if file.is_file())
     return sizes
-
-
-def _milliseconds(retriever, questions):
-    seconds = []
-    for question in questions:
-        started = time.perf_counter()
-        retriever.invoke(question)
-        seconds.append(time.perf_counter() - started)
-    return round(1000 * median(seconds), 1)
 
 
 def main() -> None:

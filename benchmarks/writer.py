@@ -17,11 +17,13 @@ from pathlib import Path
 
 from helpers.backends import chat_prompt, gguf_file, unpacked_model
 from helpers.jsonlines import read_rows
+from helpers.likelihood import padded_batches
 from helpers.machine import machine
 from helpers.passes import openvino_folder
 from helpers.profiles import load_profile
 from helpers.recording import RECORDED
 from helpers.weights import WEIGHTS
+from timing import timed
 
 OUTPUT = Path(__file__).parent / "results" / "writer.json"
 OPENVINO_OPTIONS = {
@@ -33,7 +35,7 @@ OPENVINO_OPTIONS = {
     "activations in groups of 128": {"DYNAMIC_QUANTIZATION_GROUP_SIZE": "128"},
     "throughput hint": {"PERFORMANCE_HINT": "THROUGHPUT"},
 }
-BATCH_TOKENS = 1024
+BATCH_TOKENS, CHARACTERS_PER_TOKEN = 1024, 4
 
 
 class OpenVino:
@@ -72,8 +74,8 @@ class Transformers:
 def rates(route, prompts: list[str], tokens: int) -> dict:
     """Return the tokens that a route reads and writes in a second, all prompts in a batch."""
     route.write([prompts[-1][:200]], 2)
-    read, reading = _timed(route.write, prompts, 1)
-    _, writing = _timed(route.write, [prompt[:40] for prompt in prompts], tokens)
+    read, reading = timed(route.write, prompts, 1)
+    _, writing = timed(route.write, [prompt[:40] for prompt in prompts], tokens)
     return {"read": round(read / reading, 1), "written": round(len(prompts) * tokens / writing, 1)}
 
 
@@ -84,28 +86,15 @@ def batching(route, prompts: list[str], tokens: int) -> dict:
     for size in sorted({1, len(prompts) // 2, len(prompts)}):
         batches = [by_length[i : i + size] for i in range(0, len(by_length), size)]
         seconds[f"of {size}"] = _seconds_of(route, batches, tokens)
-    seconds[f"of {BATCH_TOKENS} tokens"] = _seconds_of(route, _batches_by_tokens(by_length), tokens)
+    characters = [len(prompt) for prompt in by_length]
+    numbers = padded_batches(range(len(by_length)), characters, CHARACTERS_PER_TOKEN * BATCH_TOKENS)
+    batches = [[by_length[number] for number in batch] for batch in numbers]
+    seconds[f"of {BATCH_TOKENS} tokens"] = _seconds_of(route, batches, tokens)
     return seconds
 
 
-def _batches_by_tokens(by_length):
-    batches = [[]]
-    for prompt in by_length:
-        # Four characters a token; the first of a batch is its longest.
-        if batches[-1] and (len(batches[-1]) + 1) * len(batches[-1][0]) > 4 * BATCH_TOKENS:
-            batches.append([])
-        batches[-1].append(prompt)
-    return batches
-
-
 def _seconds_of(route, batches, tokens):
-    return round(sum(_timed(route.write, batch, tokens)[1] for batch in batches), 1)
-
-
-def _timed(function, *arguments):
-    started = time.perf_counter()
-    result = function(*arguments)
-    return result, time.perf_counter() - started
+    return round(sum(timed(route.write, batch, tokens)[1] for batch in batches), 1)
 
 
 def _recorded_prompts(count):
@@ -139,7 +128,7 @@ def transformers_rows(file: Path, prompts: list[str], tokens: int) -> dict:
 
 
 def _row(load, prompts, tokens):
-    route, loading = _timed(load)
+    route, loading = timed(load)
     row = {"load seconds": round(loading, 1)} | rates(route, prompts, tokens)
     print(row, flush=True)
     return row

@@ -102,7 +102,7 @@ class Reader:
         first = self._passes.read_prompt(tokens)
         sums = [_log_probability(first, answer[0]) for answer in answers]
         longer = [number for number, answer in enumerate(answers) if len(answer) > 1]
-        for batch in _batches(longer, [len(answer) - 1 for answer in answers]):
+        for batch in padded_batches(longer, [len(answer) - 1 for answer in answers], BATCH_TOKENS):
             for number, rest in zip(batch, self._rest([answers[number] for number in batch]), strict=True):
                 sums[number] += rest
         return sums
@@ -143,12 +143,12 @@ def _log_probability(logits, token):
     return float(logits[token] - logsumexp(logits))
 
 
-def _batches(numbers, lengths):
-    """Divide the numbers of texts into batches of like length, each of `BATCH_TOKENS` or of a single text."""
+def padded_batches(numbers: Sequence[int], lengths: Sequence[int], limit: int) -> list[list[int]]:
+    """Divide numbers of texts into batches of like length, each up to a limit with its padding, or a single text."""
     batches = []
     for number in sorted(numbers, key=lambda number: -lengths[number]):
         # The first of a batch is its longest: all others are padded to it.
-        if not batches or (len(batches[-1]) + 1) * lengths[batches[-1][0]] > BATCH_TOKENS:
+        if not batches or (len(batches[-1]) + 1) * lengths[batches[-1][0]] > limit:
             batches.append([])
         batches[-1].append(number)
     return batches
