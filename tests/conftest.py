@@ -1,9 +1,11 @@
 """Fixtures that several test files share."""
 
+import sys
+
 import pytest
 from sites import running
 
-from helpers import client
+from helpers import client, reduction
 
 
 @pytest.fixture
@@ -24,3 +26,11 @@ def site():
 @pytest.fixture
 def no_backoff(monkeypatch):
     monkeypatch.setattr(client, "BACKOFF", 0.0)
+
+
+@pytest.fixture
+def no_umap(monkeypatch):
+    """UMAP cannot be imported."""
+    reduction._umap.cache_clear()  # another test may have imported it
+    reduction._curve.cache_clear()
+    monkeypatch.setitem(sys.modules, "umap", None)  # importing it raises

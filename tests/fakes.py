@@ -14,6 +14,10 @@ def random_vector(text, dimensions=32):
     return np.random.default_rng(seed).normal(size=dimensions)
 
 
+def random_vectors(n, dimensions=32, seed=0):
+    return np.random.default_rng(seed).normal(size=(n, dimensions))
+
+
 class TopicEmbedder(Embeddings):
     """Texts that begin with the same word lie close together; different words are random directions."""
 

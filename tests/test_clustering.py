@@ -9,6 +9,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from fakes import random_vectors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
@@ -16,14 +17,9 @@ from scipy.stats import multivariate_normal
 from sklearn.mixture import GaussianMixture
 
 from helpers import clustering as module
-from helpers import reduction
-from helpers.clustering import choose_k, cluster, fit_mixture, reduce_dimensions
+from helpers.clustering import choose_k, cluster, fit_mixture
 
 ROOT = Path(__file__).parents[1]
-
-
-def random_vectors(n, dimensions=32, seed=0):
-    return np.random.default_rng(seed).normal(size=(n, dimensions))
 
 
 def blobs(*centers, size=20, spread=0.1, seed=0):
@@ -43,13 +39,6 @@ def assert_sound(clusters, n, max_parents=2):
     assert len(clusters) <= max(1, n // 2), "a layer of these would not shrink by half"
     assert all(rows == sorted(set(rows)) for rows in members(clusters))
     assert len({tuple(rows) for rows in members(clusters)}) == len(clusters), "the same cluster twice"
-
-
-@pytest.fixture
-def no_umap(monkeypatch):
-    reduction._umap.cache_clear()  # another test may have imported it
-    reduction._curve.cache_clear()
-    monkeypatch.setitem(sys.modules, "umap", None)  # importing it raises
 
 
 @pytest.fixture
@@ -125,37 +114,7 @@ def test_a_mixture_fits_points_on_a_line():
     assert 1 <= choose_k(points) <= 10
 
 
-# The reduction
-
-
-def test_reduction_gives_dim_columns_of_float64():
-    reduced = reduce_dimensions(random_vectors(20).astype(np.float32), dim=3)
-    assert reduced.shape == (20, 3)
-    assert reduced.dtype == np.float64
-    assert np.isfinite(reduced).all()
-
-
-@pytest.mark.parametrize("n, dim", [(11, 10), (4, 3), (1, 2)])
-def test_too_few_points_come_back_as_they_are(n, dim, no_umap):
-    vectors = random_vectors(n)
-    assert np.array_equal(reduce_dimensions(vectors, dim), vectors)
-
-
-def test_neighbours_are_the_square_root_unless_given(monkeypatch):
-    asked = []
-
-    class Umap:
-        def __init__(self, n_neighbors, **options):
-            asked.append(n_neighbors)
-
-        def fit_transform(self, vectors):
-            return vectors
-
-    monkeypatch.setattr("umap.UMAP", Umap)
-    for n_neighbors in (None, 10, 1000):
-        reduce_dimensions(random_vectors(50), 10, n_neighbors)
-    assert asked == [7, 10, 30]
-
+# Any machine
 
 SAME_CLUSTERS = """
 import numba, numpy as np
