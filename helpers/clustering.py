@@ -63,12 +63,13 @@ def cluster(
     distinct, copies = _distinct(vectors)
     options = {"dim": dim, "threshold": threshold, "max_k": max_k, "search": search, "seed": seed}
     clusters = []
-    for members in _mixture_clusters(distinct, n_neighbors=None, **options):
-        inner = _mixture_clusters(distinct[members], n_neighbors=local_neighbors, **options)
-        clusters += [members[rows] for rows in inner]
-    units = unit_rows(distinct, np.float64)
-    clusters = _merge_small(units, clusters, most=max(1, len(vectors) // 2))
-    clusters = _soften(units, clusters, margin, max_parents)
+    with _threads().limit(limits=1 if len(vectors) < ONE_THREAD_ROWS else None):
+        for members in _mixture_clusters(distinct, n_neighbors=None, **options):
+            inner = _mixture_clusters(distinct[members], n_neighbors=local_neighbors, **options)
+            clusters += [members[rows] for rows in inner]
+        units = unit_rows(distinct, np.float64)
+        clusters = _merge_small(units, clusters, most=max(1, len(vectors) // 2))
+        clusters = _soften(units, clusters, margin, max_parents)
     return [np.sort(np.concatenate([copies[row] for row in members])) for members in clusters]
 
 
@@ -83,10 +84,9 @@ def _distinct(vectors):
 def _mixture_clusters(vectors, n_neighbors, dim, threshold, max_k, search, seed):
     if len(vectors) <= dim + 1:
         return [np.arange(len(vectors))]
-    with _threads().limit(limits=1 if len(vectors) < ONE_THREAD_ROWS else None):
-        points = reduce_dimensions(vectors, dim, n_neighbors, seed)
-        mixture, _ = fit_mixture(points, max_k, search, seed)
-        probabilities = mixture.predict_proba(points)  # (n, k)
+    points = reduce_dimensions(vectors, dim, n_neighbors, seed)
+    mixture, _ = fit_mixture(points, max_k, search, seed)
+    probabilities = mixture.predict_proba(points)  # (n, k)
     joins = (probabilities > threshold) | (probabilities == probabilities.max(axis=1, keepdims=True))
     return [np.flatnonzero(column) for column in joins.T if column.any()]
 

@@ -141,9 +141,9 @@ def _search_ladder(bic, top):
 
 def _cut(hierarchy, n, k):
     """Return labels from 0 to k - 1 for n points: a linkage of SciPy without its last k - 1 merges."""
-    label = np.arange(2 * n - k)
-    for merge in reversed(range(n - k)):
-        left, right = hierarchy[merge, :2].astype(int)
+    merges = hierarchy[: n - k, :2].astype(int).tolist() if n > k else []
+    label = list(range(2 * n - k))
+    for merge, (left, right) in reversed(list(enumerate(merges))):
         label[left] = label[right] = label[n + merge]
     return np.unique(label[:n], return_inverse=True)[1]
 

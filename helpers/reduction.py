@@ -1,6 +1,5 @@
 """Reduction: UMAP on a neighbour graph of FAISS, compiled once a machine."""
 
-import warnings
 from functools import cache
 
 import faiss
@@ -41,22 +40,39 @@ def reduce_dimensions(vectors, dim: int = 10, n_neighbors: int | None = None, se
     neighbors = int(np.clip(n_neighbors or int((n - 1) ** 0.5), 2, min(n - 1, MAX_NEIGHBORS)))
     units = unit_rows(vectors, np.float64).astype(np.float32)
     cosines, rows = _nearest(units, neighbors)
-    model = _umap().UMAP(
-        n_components=dim,
-        n_neighbors=neighbors,
-        metric="cosine",
-        n_epochs=EPOCHS,
+    return _laid_out(units, rows.astype(np.int32), np.maximum(0, 1 - cosines), dim, seed)
+
+
+def _laid_out(units, rows, distances, dim, seed):
+    """Run the two steps of UMAP on a neighbour graph; its class spends more on its checks than on few points."""
+    import numba
+
+    umap, random, threads = _umap(), np.random.RandomState(seed), numba.get_num_threads()
+    numba.set_num_threads(1)  # on a busy machine several wait for each other longer than they work
+    try:
+        graph, *_ = umap.fuzzy_simplicial_set(
+            units, rows.shape[1], random, "cosine", knn_indices=rows, knn_dists=distances
+        )
+    finally:
+        numba.set_num_threads(threads)
+    points, _ = umap.simplicial_set_embedding(
+        units,
+        graph,
+        dim,
+        initial_alpha=1.0,
         **_curve(),
+        gamma=1.0,
+        negative_sample_rate=5,
+        n_epochs=EPOCHS,
         init="pca",  # the spectral start fails on graphs that fall apart, and on few points
-        random_state=seed,
-        n_jobs=1,  # a seeded run is serial anyway, and says so on stderr
-        precomputed_knn=(rows.astype(np.int32), np.maximum(0, 1 - cosines)),
-        force_approximation_algorithm=True,  # else small data is compared pair by pair, in Python
+        random_state=random,
+        metric="cosine",
+        metric_kwds={},
+        densmap=False,
+        densmap_kwds={},
+        output_dens=False,
     )
-    with warnings.catch_warnings():
-        # UMAP warns that this graph cannot place points that come later; there are none.
-        warnings.simplefilter("ignore")
-        return model.fit_transform(units).astype(np.float64)
+    return points.astype(np.float64)
 
 
 def _nearest(units, k):
@@ -75,16 +91,15 @@ def _nearest(units, k):
 
 @cache
 def _curve():
-    """Return UMAP's a and b for its own spread and least distance; each model would fit them again."""
-    a, b = _umap().umap_.find_ab_params(spread=1.0, min_dist=0.1)
+    """Return UMAP's a and b for its own spread and least distance."""
+    a, b = _umap().find_ab_params(spread=1.0, min_dist=0.1)
     return {"a": a, "b": b}
 
 
 @cache
 def _umap():
     """Import UMAP, and let numba keep on disk what it compiles: a process then starts in 1 second, not in 10."""
-    import umap  # takes a second, so only where it is used
-    from umap import layouts, umap_
+    from umap import layouts, umap_  # takes a second, so only where it is used
 
     for compiled in (
         umap_.smooth_knn_dist,
@@ -92,4 +107,4 @@ def _umap():
         layouts._nb_optimize_layout_euclidean_single_epoch,
     ):
         compiled.enable_caching()
-    return umap
+    return umap_

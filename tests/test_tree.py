@@ -57,11 +57,6 @@ def assert_sound(tree, leaves):
         assert all(tree.parents(node) for node in ids(lower)), "an orphan"
 
 
-@pytest.fixture
-def no_umap(monkeypatch):
-    monkeypatch.setitem(sys.modules, "umap", None)  # importing it raises
-
-
 def give_clusters(monkeypatch, clusters):
     """Replace the clustering by given ones: a dict from the rows of a layer to their clusters."""
 
