@@ -1,7 +1,7 @@
 """Does it help? RAPTOR against plain RAG on documents and questions that others wrote.
 
     python benchmarks/quality.py run --data FOLDER --tier mini
-    python benchmarks/quality.py run --data FOLDER --tier mini --likelihood tiny
+    python benchmarks/quality.py run --data FOLDER --tier mini --likelihood cpu --answers --read-budgets 400
     python benchmarks/quality.py readme
 
 FOLDER holds docs.jsonl and questions.jsonl, see public/sets.py. A run that was stopped goes on where it was: summaries
@@ -17,10 +17,11 @@ from tqdm.auto import tqdm
 from helpers.jsonlines import write_rows
 from helpers.machine import machine
 from helpers.manifest import model_hashes, versions
-from helpers.models import load_embedder
+from helpers.models import load_embedder, load_writer
 from helpers.profiles import load_profile
 from helpers.recording import ROOT, Journal
-from public.corpora import Settings
+from public.answers import answered
+from public.corpora import Settings, varied
 from public.estimates import estimate
 from public.likelihood import Scorer, scored
 from public.report import write_readme
@@ -36,19 +37,23 @@ RESULTS = Path(__file__).parent / "results"
 def run(options: argparse.Namespace) -> None:
     """Measure a set, and write its rows to build/quality and its means to benchmarks/results."""
     data = load_set(options.data, options.tier)
-    profile = load_profile(options.profile)
+    profile = varied(load_profile(options.profile), options.vary)
     embedder = load_embedder(profile)
     summariser = load_summariser(profile, options.prompt, embedder.count_tokens, options.extract)
     settings = Settings(profile, embedder, summariser, options.leaf_tokens)
     writer = "extract" if options.extract else f"{profile.name}-{options.prompt}"
-    folder = ROOT / "build" / "quality" / data.name / f"{writer}-{options.leaf_tokens}"
+    variant = "-".join([writer, str(options.leaf_tokens), *options.vary])
+    folder = ROOT / "build" / "quality" / data.name / variant
     systems = options.systems or default_systems(data.is_pooled)
     measured = Run(data, settings, folder, systems, options.budgets)
-    read = (options.likelihood_systems or systems) if options.likelihood else []
-    print(estimate(measured, is_written=not options.extract, read=read), flush=True)
+    read = options.read_systems or systems, options.read_budgets or options.budgets
+    told = estimate(measured, not options.extract, options.likelihood, options.answers, read)
+    print(told, flush=True)
     rows = list(measured.rows())
     if options.likelihood:
-        rows = _with_likelihoods(rows, measured, options.likelihood, read)
+        rows = _joined(rows, _likelihoods(measured, options.likelihood, read))
+    if options.answers:
+        rows = _joined(rows, _answers(measured, profile, read))
     write_rows(folder / f"rows-{options.tier}.jsonl", rows)
     about = {
         "set": data.name,
@@ -70,20 +75,29 @@ def run(options: argparse.Namespace) -> None:
     print(f"{len(rows):,} rows in {folder}, means in {output}")
 
 
-def _with_likelihoods(rows, measured, profile_name, systems):
-    """Return rows with the measures of a reader, which reads each different context of some systems once."""
+def _likelihoods(measured, profile_name, read):
+    """Yield rows with the measures of a reader, which reads each different context once."""
     from helpers.likelihood import Reader
 
     journal = Journal(measured.folder / f"likelihoods-{profile_name}.jsonl")
     scorer = Scorer(Reader.load(load_profile(profile_name)), journal)
-    contexts = (context for name in measured.corpora for context in measured.contexts(name, systems))
-    total = sum(row["system"] in systems for row in rows)
-    found = {
-        _place(row): row
-        for row in tqdm(scored(contexts, scorer), total=total, desc="likelihoods", unit="context")
-    }
+    contexts = list(measured.all_contexts(*read))
+    yield from tqdm(scored(contexts, scorer), total=len(contexts), desc="likelihoods", unit="context")
     journal.close()
-    return [row | found.get(_place(row), {}) for row in rows]
+
+
+def _answers(measured, profile, read):
+    """Yield rows with the measures of the answers that the profile's writer gives."""
+    journal = Journal(measured.folder / "answers.jsonl")
+    writer = load_writer(profile, journal, progress=True)
+    yield from answered(measured.all_contexts(*read), writer)
+    journal.close()
+
+
+def _joined(rows, others):
+    """Return rows with the measures of others on the same question, system and budget."""
+    others = {_place(row): row for row in others}
+    return [row | others.get(_place(row), {}) for row in rows]
 
 
 def _place(row):
@@ -101,12 +115,15 @@ def main() -> None:
     runs.add_argument("--leaf-tokens", type=int, default=100)
     runs.add_argument("--systems", nargs="+", help="names in public/systems.py")
     runs.add_argument("--profile", help="of embedder and writer")
+    runs.add_argument("--vary", nargs="+", default=[], metavar="FIELD=VALUE", help="numbers of the profile")
     runs.add_argument("--prompt", choices=PROMPTS, default="text")
     runs.add_argument("--extract", action="store_true", help="first sentences as summaries, no writer")
     runs.add_argument(
         "--likelihood", metavar="PROFILE", help="also measure by this profile's writer as reader"
     )
-    runs.add_argument("--likelihood-systems", nargs="+", help="only these of the systems")
+    runs.add_argument("--answers", action="store_true", help="also let the writer answer")
+    runs.add_argument("--read-systems", nargs="+", help="only their contexts are read or answered from")
+    runs.add_argument("--read-budgets", type=int, nargs="+", help="only contexts of these budgets")
     runs.add_argument("--output", type=Path, help="result file, in place of the one in benchmarks/results")
     runs.set_defaults(run=run)
     readme = commands.add_parser("readme", help="write tables and pictures of all results into the README")

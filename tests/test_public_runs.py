@@ -7,8 +7,10 @@ from fakes import CountingWriter, TopicEmbedder
 from langchain_core.documents import Document
 
 from helpers.profiles import load_profile
+from public.answers import answered
+from public.answers import prompt as answer_prompt
 from public.articles import article_graph
-from public.corpora import CLUSTERED, CONTIGUOUS, Corpus, Settings
+from public.corpora import CLUSTERED, CONTIGUOUS, Corpus, Settings, varied
 from public.estimates import estimate
 from public.likelihood import Scorer, prompt, scored
 from public.runs import Run
@@ -169,6 +171,51 @@ def test_first_sentences_share_the_words_of_a_summary():
 def test_an_unknown_prompt_is_refused():
     with pytest.raises(ValueError, match="no prompt 'poem'"):
         load_summariser(load_profile("cpu"), "poem", len)
+
+
+def test_a_profile_is_varied_in_its_numbers():
+    profile = varied(load_profile("cpu"), ["margin=0.05", "prompt_tokens=800"])
+    assert profile == replace(load_profile("cpu"), margin=0.05, prompt_tokens=800)
+    with pytest.raises(ValueError, match="no number writer in a profile: choose among chunk_tokens"):
+        varied(load_profile("cpu"), ["writer=gpt"])
+
+
+# Answers.
+
+
+class EchoWriter:
+    """Answers with the prompt's first passage."""
+
+    def __init__(self):
+        self.batches = []
+
+    def batch(self, prompts):
+        self.batches.append(prompts)
+        return [text.split("\n\n")[1] for text in prompts]
+
+
+def test_answers_are_measured_by_the_words_that_references_share():
+    asked = Question("q", "plot", "Why?", ("The captain fled Venus.", "From Venus fled the captain."))
+    choice = Question("c", "multiple choice", "Who?", ("a",), options=("a", "b"), answer_index=0)
+    contexts = [
+        (asked, "leaf RAG", 40, [leaf("The captain slept.")], 0.1),
+        (choice, "leaf RAG", 40, [leaf("The captain slept.")], 0.1),
+        (asked, "fusion", 40, [leaf("Venus: the captain fled.")], 0.1),
+    ]
+    writer = EchoWriter()
+    rows = list(answered(contexts, writer))
+    assert [(row["system"], row["answer words"]) for row in rows] == [
+        ("leaf RAG", round(1 / 3, 6)),
+        ("fusion", 1),
+    ]
+    assert writer.batches == [[answer_prompt("Why?", hits) for *_, hits, _ in contexts[::2]]]
+
+
+def test_the_estimate_counts_what_a_model_reads(tmp_path, data):
+    run = Run(data, settings(CountingWriter()), tmp_path, ["leaf RAG"], BUDGETS)
+    told = estimate(run, reader="cpu", is_answered=True, read=(["leaf RAG", "fusion"], [9000]))
+    # 2 questions, 2 systems and 9,000 tokens, at 150 tokens a second and at 60.
+    assert told.endswith("trees 0, contexts 0, likelihoods 4, answers 10.")
 
 
 # Likelihoods.

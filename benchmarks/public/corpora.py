@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -34,6 +34,21 @@ class Settings:
     embedder: WindowEmbedder
     summarise: object
     leaf_tokens: int = 100
+
+
+def varied(profile: Profile, changes: list[str]) -> Profile:
+    """Return a profile with some fields changed, each given as "field=value".
+
+    Raises
+    ------
+    ValueError
+        If a profile has no such field, or it holds no number.
+    """
+    numbers = {name: value for name, value in vars(profile).items() if isinstance(value, int | float)}
+    pairs = [change.partition("=")[::2] for change in changes]
+    if unknown := [name for name, _ in pairs if name not in numbers]:
+        raise ValueError(f"no number {', '.join(unknown)} in a profile: choose among {', '.join(numbers)}")
+    return replace(profile, **{name: type(numbers[name])(value) for name, value in pairs})
 
 
 @dataclass

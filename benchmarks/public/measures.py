@@ -50,7 +50,9 @@ def measure(question: Question, hits: Sequence[Document], tree: Tree | None, is_
             "lineage coverage": section_coverage(question.evidence, lineage),
         }
     gold = common_words(question.answers)
-    return {} if question.options or not gold else {"words": word_recall(gold, hits)}
+    if question.options or not gold:
+        return {}
+    return {"words": word_recall(gold, [hit.page_content for hit in hits])}
 
 
 def leaf_spans(hits: Iterable[Document]) -> Spans:
@@ -104,9 +106,9 @@ def _spaced(text):
     return " ".join(text.split())
 
 
-def word_recall(gold: set[str], hits: Sequence[Document]) -> float:
-    """Return the share of some content words that stand in the context."""
-    found = {word for hit in hits for word in content_words(hit.page_content)}
+def word_recall(gold: set[str], texts: Iterable[str]) -> float:
+    """Return the share of some content words that stand in the texts."""
+    found = {word for text in texts for word in content_words(text)}
     return len(gold & found) / len(gold)
 
 

@@ -16,6 +16,7 @@ from public.systems import BASELINE
 HEADLINES = {
     "literal": ("sections found", True),
     "words": ("common words", True),
+    "answer words": ("common words of the answer", False),
     "facts": ("supporting facts", False),
     "correct": ("right option", False),
     "gain": ("gain, nats a token", False),

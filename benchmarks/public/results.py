@@ -20,10 +20,11 @@ MEASURES = (
     "facts",
     "all facts",
     "words",
+    "answer words",
     "correct",
     "gain",
 )
-"""Names of measures; see `public.measures`, and `public.likelihood` for the last two."""
+"""Names of measures; see `public.measures`, and `public.answers` and `public.likelihood` for the last three."""
 ALL = "all"
 
 

@@ -58,19 +58,29 @@ class Run:
                 for question, system, budget, hits, seconds in self.contexts(name):
                     yield self._row(corpus, question, system, budget, hits, seconds)
 
-    def contexts(self, name: str, systems=None) -> Iterator[tuple[Question, str, int, list[Document], float]]:
-        """Yield question, system, budget, hits, and the seconds of finding them, for one corpus and its systems."""
+    def contexts(
+        self, name: str, systems=None, budgets=None
+    ) -> Iterator[tuple[Question, str, int, list[Document], float]]:
+        """Yield question, system, budget, hits, and the seconds of finding them, for one corpus.
+
+        For all systems and budgets of the run, or for some.
+        """
         corpus, questions = self.corpora[name], self.questions(name)
         # Embedded beforehand: it is the same for every system.
         self.settings.embedder.embed_documents([question.text for question in questions])
         for system in systems or self.systems:
-            for budget in self.budgets:
+            for budget in budgets or self.budgets:
                 limit = {"token_budget": budget, "count_tokens": corpus.count_tokens}
                 retriever = SYSTEMS[system](corpus, limit)
                 for question in questions:
                     started = time.perf_counter()
                     hits = retriever.invoke(question.text)
                     yield question, system, budget, hits, time.perf_counter() - started
+
+    def all_contexts(self, systems, budgets) -> Iterator[tuple[Question, str, int, list[Document], float]]:
+        """Yield the `contexts` of all corpora."""
+        for name in self.corpora:
+            yield from self.contexts(name, systems, budgets)
 
     def _row(self, corpus, question, system, budget, hits, seconds):
         tokens = [corpus.count_tokens(hit.page_content) for hit in hits]
