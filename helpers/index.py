@@ -126,10 +126,19 @@ class VectorIndex:
             raise ValueError(f"k must be at least 1, got {k}")
         return list(islice(self.ranked(question, where), k))
 
-    def ranked(self, question: str, where: dict | Callable | None = None) -> Iterator[tuple[Document, float]]:
-        """Yield all documents from the nearest to the farthest; `where` and ties as in `search`."""
+    def question_vector(self, question: str) -> np.ndarray:
+        """Return the unit vector of a question, shape (d,), float32."""
+        return unit_rows([self.embedder.embed_query(question)])[0]
+
+    def ranked(
+        self, question: str | np.ndarray, where: dict | Callable | None = None
+    ) -> Iterator[tuple[Document, float]]:
+        """Yield all documents from the nearest to a question, or to its vector, to the farthest.
+
+        `where` and ties as in `search`.
+        """
         passes = where if callable(where) else lambda metadata: (where or {}).items() <= metadata.items()
-        query = unit_rows([self.embedder.embed_query(question)])
+        query = (self.question_vector(question) if isinstance(question, str) else question)[None]
         done, read = 0, BLOCK
         while done < len(self):
             nearest = self._nearest(query, min(read, len(self)))

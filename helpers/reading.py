@@ -43,14 +43,8 @@ def ordered(ranked: Iterable[Hit], reading: Reading, vectors: Vectors) -> Iterab
     vectors : callable
         Ids to unit vectors, shape (n, d), such as `helpers.index.VectorIndex.vectors`; only `mmr` asks it.
     """
-    if reading == "plain":
-        return ranked
-    if reading == "mmr":
-        return mmr(ranked, vectors)
-    if reading == "diverse":
-        return mmr(ranked, vectors, DIVERSE_RELEVANCE, DIVERSE_BONUS)
-    if reading == "leaves-first":
-        return leaves_first(ranked)
+    if reading in _WALKS:
+        return _WALKS[reading](ranked, vectors)
     return _ORDERS[reading](list(ranked))
 
 
@@ -154,7 +148,14 @@ def is_told(document: Document, chosen: Mapping[str, Document]) -> bool:
     return is_leaf and any(node_id in node.metadata.get("children", ()) for node in chosen.values())
 
 
+# Ways that look at all hits first, and ways that take them as they come.
 _ORDERS = {"bonus": bonus, "alternate": alternate, "top-first": top_first, "summary-first": summary_first}
+_WALKS = {
+    "plain": lambda ranked, _: ranked,
+    "leaves-first": lambda ranked, _: leaves_first(ranked),
+    "mmr": mmr,
+    "diverse": lambda ranked, vectors: mmr(ranked, vectors, DIVERSE_RELEVANCE, DIVERSE_BONUS),
+}
 
 
 def _level(hit):

@@ -6,6 +6,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Any, Literal, Protocol, runtime_checkable
 
+import numpy as np
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict, Field, model_validator
@@ -180,13 +181,14 @@ class CollapsedTreeRetriever(BudgetRetriever):
         return Scope(self.index.embedder)
 
     def ranked(self, question: str) -> Ranked:
-        return ordered(self.index.ranked(question), self.reading_of(question), self.index.vectors)
+        vector = self.index.question_vector(question)
+        return ordered(self.index.ranked(vector), self.reading_of(vector), self.index.vectors)
 
-    def reading_of(self, question: str) -> Reading:
-        """Return the way of reading that a question gets."""
+    def reading_of(self, vector: np.ndarray) -> Reading:
+        """Return the way of reading that the question with this vector gets."""
         if self.reading != "by-scope":
             return self.reading
-        return "diverse" if self._scope.is_broad(question) else "leaves-first"
+        return "diverse" if self._scope.is_broad(vector) else "leaves-first"
 
     def _is_waste(self, document, chosen):
         covered = self.skip_covered and is_covered(document, chosen)

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
+from helpers.index import unit_rows
+
 # Written for this purpose, with no names, so that only the form of a question is compared.
 BROAD = (
     "What is it about as a whole?",
@@ -54,17 +56,21 @@ class Scope:
     """
 
     def __init__(self, embedder: Embeddings, broad: Sequence[str] = BROAD, narrow: Sequence[str] = NARROW):
-        self._embedder = embedder
         self._broad, self._narrow = (
-            np.asarray(embedder.embed_documents(list(part))) for part in (broad, narrow)
+            unit_rows(embedder.embed_documents(list(part))) for part in (broad, narrow)
         )
 
-    def breadth(self, question: str) -> float:
-        """Return how much nearer a question is to broad examples than to narrow ones (mean cosine of the 3 nearest)."""
-        vector = np.asarray(self._embedder.embed_query(question))
+    def breadth(self, vector: np.ndarray) -> float:
+        """Return how much nearer a question is to broad examples than to narrow ones (mean cosine of the 3 nearest).
+
+        Parameters
+        ----------
+        vector : array of shape (d,)
+            The question's, of unit length (`helpers.index.VectorIndex.question_vector`).
+        """
         broad, narrow = (np.sort(part @ vector)[-NEAREST:].mean() for part in (self._broad, self._narrow))
         return float(broad - narrow)
 
-    def is_broad(self, question: str) -> bool:
-        """Return whether a question is about a whole text."""
-        return self.breadth(question) > THRESHOLD
+    def is_broad(self, vector: np.ndarray) -> bool:
+        """Return whether the question with this vector is about a whole text."""
+        return self.breadth(vector) > THRESHOLD

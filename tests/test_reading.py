@@ -108,7 +108,11 @@ def test_only_a_pool_of_the_best_changes_places(monkeypatch):
 
 
 class ScopeEmbedder(TableEmbedder):
-    """Knows broad and narrow examples, and questions that are like one of them."""
+    """Knows broad and narrow examples, and questions that are like one of them; keeps what it was asked."""
+
+    def __init__(self, vectors):
+        super().__init__(vectors)
+        self.questions = []
 
     def embed_documents(self, texts):
         return [
@@ -116,6 +120,7 @@ class ScopeEmbedder(TableEmbedder):
         ]
 
     def embed_query(self, text):
+        self.questions.append(text)
         return [0.8, {"broad": 0.6, "narrow": -0.6}[text]]
 
 
@@ -126,9 +131,11 @@ class ScopeEmbedder(TableEmbedder):
 def test_the_question_decides_how_the_tree_is_read(question, reading, expected):
     nodes = [node("a", 1), node("b", 1), node("s", 1, 1, ["a", "b"])]
     vectors = dict(zip("abs", ([1.0, 0.0], [0.99, 0.14], [0.95, 0.31]), strict=True))
-    retriever = CollapsedTreeRetriever(index=VectorIndex.build(nodes, ScopeEmbedder(vectors)), k=2)
-    assert retriever.reading_of(question) == reading
+    embedder = ScopeEmbedder(vectors)
+    retriever = CollapsedTreeRetriever(index=VectorIndex.build(nodes, embedder), k=2)
     assert ids(retriever.invoke(question)) == expected
+    assert embedder.questions == [question], "embedded once, for its scope and for the search"
+    assert retriever.reading_of(retriever.index.question_vector(question)) == reading
 
 
 def test_an_empty_ranking_is_read_in_every_way():
