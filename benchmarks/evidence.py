@@ -1,7 +1,7 @@
 """Evidence: which gold sections the hits of a changed tree bring, and those of trees built anew.
 
-A section is found by a leaf of which at least half lies in it: ``literal`` if the leaf is a hit, ``lineage`` if it is a
-hit or under one.
+A section is found by a leaf (`public.measures.is_found`): ``literal`` if the leaf is a hit, ``lineage`` if it is a hit
+or under one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,8 @@ from langchain_core.retrievers import BaseRetriever
 
 from helpers.evaluation import bootstrap_interval
 from helpers.nodes import Tree
-from public.sets import Passage, Question
+from public.measures import is_found
+from public.sets import Question
 
 MEASURES = ("literal", "lineage")
 
@@ -40,11 +41,9 @@ def shares_found(
     return shares
 
 
-def _is_found(passage: Passage, leaf: Document):
-    """Return whether at least half of a leaf lies in a gold section."""
+def _is_found(passage, leaf):
     about = leaf.metadata
-    shared = min(about["end"], passage.end) - max(about["start"], passage.start)
-    return about["source"] == passage.doc_id and 2 * shared >= about["end"] - about["start"]
+    return about["source"] == passage.doc_id and is_found(passage, about["start"], about["end"])
 
 
 def compare(changed: Sequence[float], *rebuilt: Sequence[float]) -> dict:

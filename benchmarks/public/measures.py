@@ -66,15 +66,12 @@ def leaf_spans(hits: Iterable[Document]) -> Spans:
 
 
 def sections_found(evidence: Sequence[Passage], spans: Spans) -> float:
-    """Return 1 if every gold section is found, else 0.
-
-    A section is found by a piece of text that shares with it at least half of the shorter of the two.
-    """
-    return float(all(any(_is_found(p, place) for place in spans.get(p.doc_id, ())) for p in evidence))
+    """Return 1 if every gold section is found (see `is_found`), else 0."""
+    return float(all(any(is_found(p, *place) for place in spans.get(p.doc_id, ())) for p in evidence))
 
 
-def _is_found(passage, place):
-    start, end = place
+def is_found(passage: Passage, start: int, end: int) -> bool:
+    """Return whether a piece of the document shares with a gold section at least half of the shorter of the two."""
     shared = min(end, passage.end) - max(start, passage.start)
     return shared >= min(end - start, passage.end - passage.start) / 2
 
