@@ -1,8 +1,11 @@
 """Structures: every way of retrieving in this workbench over one corpus, and what each costs to build."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import Any
 
 import pandas as pd
+from langchain_core.documents import Document
 
 from helpers.evaluation import evidence_recall
 from helpers.extraction import POLICY_PATTERNS, SITE_PATTERNS, extract_aliases, extract_by_rules
@@ -22,6 +25,9 @@ from helpers.retrievers import (
 )
 from helpers.stages import ShopWorkbench, Workbench
 
+# Nodes that traversal keeps at each level.
+TRAVERSAL_WIDTH = 2
+
 
 def build_graph(bench: Workbench) -> KnowledgeGraph:
     """Return the graph that rules extract from a corpus: the shop's sentences, or the site's names and code."""
@@ -34,30 +40,81 @@ def build_graph(bench: Workbench) -> KnowledgeGraph:
     return graph
 
 
-def build_structures(bench: Workbench, token_budget: int) -> dict[str, BudgetRetriever]:
-    """Return every structure by name, all with the same token budget.
+class Parts:
+    """What the structures over one corpus stand on, each part built when first asked for."""
 
-    Leaf RAG, the collapsed tree, traversal, parents and children, fusion of vectors and keywords, the graph, and two
-    combinations: the tree with fusion, and fusion with the graph.
-    """
+    def __init__(self, bench: Workbench):
+        self._bench = bench
+        self.index = self.leaf_index = bench.index
+        self.tree = bench.tree
+
+    @cached_property
+    def keywords(self) -> KeywordIndex:
+        """The leaves by their words."""
+        return KeywordIndex(self._bench.leaves)
+
+    @cached_property
+    def families(self) -> tuple[dict[str, Document], VectorIndex]:
+        """Parents by id, and their children in an index."""
+        parents, children = split_families(self._bench.pages, self._bench.embedder.count_tokens)
+        return parents, VectorIndex.build(children, self._bench.embedder)
+
+    @cached_property
+    def graph(self) -> KnowledgeGraph:
+        """What rules extract."""
+        return build_graph(self._bench)
+
+
+def leaf_retriever(parts, limit) -> LeafRetriever:
+    """Return plain RAG."""
+    return LeafRetriever(index=parts.leaf_index, **limit)
+
+
+def keyword_retriever(parts, limit) -> KeywordRetriever:
+    """Return BM25 over the leaves."""
+    return KeywordRetriever(index=parts.keywords, **limit)
+
+
+def tree_retriever(parts, limit) -> CollapsedTreeRetriever:
+    """Return the collapsed tree, read as in the paper."""
+    return CollapsedTreeRetriever(index=parts.index, reading="plain", **limit)
+
+
+def _traversal(parts, limit):
+    return TreeTraversalRetriever(tree=parts.tree, index=parts.index, width=TRAVERSAL_WIDTH, **limit)
+
+
+def _families(parts, limit):
+    parents, children = parts.families
+    return ParentChildRetriever(index=children, parents=parents, **limit)
+
+
+def _graph(parts, limit):
+    return GraphRetriever(graph=parts.graph, **limit)
+
+
+def _fused(*makers):
+    return lambda parts, limit: FusionRetriever(retrievers=[make(parts, limit) for make in makers], **limit)
+
+
+STRUCTURES: dict[str, Callable[[Any, Mapping[str, Any]], BudgetRetriever]] = {
+    "leaf RAG": leaf_retriever,
+    "collapsed tree": tree_retriever,
+    "traversal": _traversal,
+    "parent and child": _families,
+    "fusion": _fused(leaf_retriever, keyword_retriever),
+    "graph": _graph,
+    "tree + fusion": _fused(tree_retriever, leaf_retriever, keyword_retriever),
+    "fusion + graph": _fused(leaf_retriever, keyword_retriever, _graph),
+}
+"""Every structure by name: from what has the attributes of `Parts`, and a limit of `BudgetRetriever`, a retriever."""
+
+
+def build_structures(bench: Workbench, token_budget: int) -> dict[str, BudgetRetriever]:
+    """Return every structure by name over a workbench's corpus, all with the same token budget."""
+    parts = Parts(bench)
     limit = {"token_budget": token_budget, "count_tokens": bench.embedder.count_tokens}
-    parents, children = split_families(bench.pages, bench.embedder.count_tokens)
-    leaves = LeafRetriever(index=bench.index, **limit)
-    keywords = KeywordRetriever(index=KeywordIndex(bench.leaves), **limit)
-    tree = CollapsedTreeRetriever(index=bench.index, reading="plain", **limit)
-    graph = GraphRetriever(graph=build_graph(bench), **limit)
-    return {
-        "leaf RAG": leaves,
-        "collapsed tree": tree,
-        "traversal": TreeTraversalRetriever(tree=bench.tree, index=bench.index, width=2, **limit),
-        "parent and child": ParentChildRetriever(
-            index=VectorIndex.build(children, bench.embedder), parents=parents, **limit
-        ),
-        "fusion": FusionRetriever(retrievers=[leaves, keywords], **limit),
-        "graph": graph,
-        "tree + fusion": FusionRetriever(retrievers=[tree, leaves, keywords], **limit),
-        "fusion + graph": FusionRetriever(retrievers=[leaves, keywords, graph], **limit),
-    }
+    return {name: make(parts, limit) for name, make in STRUCTURES.items()}
 
 
 def evidence_by_structure(bench: Workbench, structures: Mapping[str, BudgetRetriever]) -> pd.DataFrame:

@@ -6,22 +6,13 @@ from typing import Any
 import numpy as np
 from langchain_core.documents import Document
 
-from helpers.graph_retrieval import GraphRetriever
 from helpers.reading import READINGS
 from helpers.recording import content_key
-from helpers.retrievers import (
-    BudgetRetriever,
-    CollapsedTreeRetriever,
-    FusionRetriever,
-    KeywordRetriever,
-    LeafRetriever,
-    ParentChildRetriever,
-    TreeTraversalRetriever,
-)
+from helpers.retrievers import BudgetRetriever, CollapsedTreeRetriever
+from helpers.structures import STRUCTURES, keyword_retriever
 from public.corpora import Corpus
 
 BASELINE = "leaf RAG"
-TRAVERSAL_WIDTH = 2
 SEED = 0
 
 Limit = Mapping[str, Any]
@@ -48,27 +39,6 @@ class LeadingLeaves(BudgetRetriever):
         return ((leaf, 0.0) for leaf in self.leaves)
 
 
-def _leaves(corpus, limit):
-    return LeafRetriever(index=corpus.leaf_index, **limit)
-
-
-def _keywords(corpus, limit):
-    return KeywordRetriever(index=corpus.keywords, **limit)
-
-
-def _graph(corpus, limit):
-    return GraphRetriever(graph=corpus.graph, **limit)
-
-
-def _families(corpus, limit):
-    parents, children = corpus.families
-    return ParentChildRetriever(index=children, parents=parents, **limit)
-
-
-def _fused(*parts):
-    return lambda corpus, limit: FusionRetriever(retrievers=[part(corpus, limit) for part in parts], **limit)
-
-
 def _collapsed(**options):
     return lambda corpus, limit: CollapsedTreeRetriever(index=corpus.index, **limit, **options)
 
@@ -77,20 +47,11 @@ def _contiguous(**options):
     return lambda corpus, limit: CollapsedTreeRetriever(index=corpus.contiguous_index, **limit, **options)
 
 
-def _traversal(corpus, limit):
-    return TreeTraversalRetriever(tree=corpus.tree, index=corpus.index, width=TRAVERSAL_WIDTH, **limit)
-
-
 SYSTEMS: dict[str, Callable[[Corpus, Limit], BudgetRetriever]] = {
     "random leaves": lambda corpus, limit: RandomLeaves(leaves=corpus.leaves, **limit),
     "document cut off": lambda corpus, limit: LeadingLeaves(leaves=corpus.leaves, **limit),
-    BASELINE: _leaves,
-    "keywords": _keywords,
-    "fusion": _fused(_leaves, _keywords),
-    "parent and child": _families,
-    "collapsed tree": _collapsed(reading="plain"),
-    "traversal": _traversal,
-    "tree + fusion": _fused(_collapsed(reading="plain"), _leaves, _keywords),
+    **STRUCTURES,
+    "keywords": keyword_retriever,
     "contiguous tree": _contiguous(reading="plain"),
     **{
         f"tree, {reading}": _collapsed(reading=reading)
@@ -101,8 +62,6 @@ SYSTEMS: dict[str, Callable[[Corpus, Limit], BudgetRetriever]] = {
     "tree, skip covered": _collapsed(reading="plain", skip_covered=True),
     "tree, skip told": _collapsed(reading="plain", skip_told=True),
     "contiguous tree, diverse": _contiguous(reading="diverse"),
-    "graph": _graph,
-    "fusion + graph": _fused(_leaves, _keywords, _graph),
 }
 
 # Over a pool of short articles nothing needs a summary; over a single document no title links to another.
