@@ -5,8 +5,7 @@
 
 Prompts are those of the recorded verdicts, the longest and the shortest in turn. Reading is timed with a single token
 to write; writing on prompts of a few words, without an end. The first call of each route is not timed. Seconds to load
-are those of a file that the system may have kept in memory. llama.cpp is left out: llama-cpp-python comes as source,
-and its user would have to compile it.
+are those of a file that the system may have kept in memory.
 """
 
 import argparse
@@ -15,9 +14,10 @@ import time
 from functools import partial
 from pathlib import Path
 
-from helpers.backends import chat_prompt, gguf_file, unpacked_model
+from helpers.backends import chat_prompt, gguf_file, openvino_chat_ids, unpacked_model
 from helpers.jsonlines import read_rows
 from helpers.likelihood import padded_batches
+from helpers.llamacpp import LlamaCpp
 from helpers.machine import machine
 from helpers.passes import openvino_folder
 from helpers.profiles import load_profile
@@ -51,8 +51,24 @@ class OpenVino:
 
     def write(self, prompts: list[str], tokens: int) -> int:
         """Write so many tokens after each prompt; return how many were read."""
-        config = self._config(max_new_tokens=tokens, ignore_eos=True, do_sample=False)
-        return self._pipeline.generate(prompts, config).perf_metrics.get_num_input_tokens()
+        self._pipeline.generate(
+            prompts, self._config(max_new_tokens=tokens, ignore_eos=True, do_sample=False)
+        )
+        # Its own metrics give the mean of a batch.
+        tokenizer = self._pipeline.get_tokenizer()
+        return sum(openvino_chat_ids(tokenizer, prompt).shape[1] for prompt in prompts)
+
+
+class LlamaCppRoute:
+    """The same file by llama.cpp."""
+
+    def __init__(self, file: Path, window: int):
+        self._model = LlamaCpp(file, window)
+
+    def write(self, prompts: list[str], tokens: int) -> int:
+        """Write so many tokens after each prompt; return how many were read."""
+        completions = self._model.chats(prompts, max_tokens=tokens, ignore_eos=True, temperature=0)
+        return sum(completion["usage"]["prompt_tokens"] for completion in completions)
 
 
 class Transformers:
@@ -113,6 +129,11 @@ def openvino_rows(file: Path, prompts: list[str], tokens: int) -> dict:
     return rows
 
 
+def llamacpp_rows(file: Path, prompts: list[str], tokens: int, window: int) -> dict:
+    """Return the rates of llama.cpp on packed weights."""
+    return {"llama.cpp": _row(partial(LlamaCppRoute, file, window), prompts, tokens)}
+
+
 def transformers_rows(file: Path, prompts: list[str], tokens: int) -> dict:
     """Return the rates of transformers on unpacked weights."""
     import torch
@@ -158,7 +179,11 @@ def main() -> None:
         "model": WEIGHTS[model].file,
         "prompts": options.prompts,
         "tokens written after each": options.tokens,
-        "routes": with_ratios(openvino_rows(*measured) | transformers_rows(*measured)),
+        "routes": with_ratios(
+            openvino_rows(*measured)
+            | llamacpp_rows(*measured, WEIGHTS[model].window)
+            | transformers_rows(*measured)
+        ),
         "seconds for all prompts in batches": batching(OpenVino(file, {}), prompts, options.tokens),
         "seconds": round(time.perf_counter() - started),
     }

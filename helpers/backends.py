@@ -7,6 +7,7 @@ from pathlib import Path
 
 from helpers.calibration import engines
 from helpers.fetch import Weights, weights_folder
+from helpers.llamacpp import load_llamacpp
 
 Generate = Callable[[list[str]], list[str]]
 """Prompts in (without chat template), answers out (without the prompt)."""
@@ -19,11 +20,11 @@ class ModelMissing(RuntimeError):
 def load_gguf(weights: Weights, decoding: dict) -> Generate:
     """Load a GGUF file by the fastest engine that is here, or by the next one where that does not load it.
 
-    OpenVINO reads the file as it is, keeps the weights packed and batches continuously; transformers has to
-    unpack it. ``WORKBENCH_BACKEND`` (``openvino`` or ``transformers``) overrides the choice.
+    OpenVINO and llama.cpp read the file as it is, keep the weights packed and batch continuously; transformers
+    has to unpack it. ``WORKBENCH_BACKEND`` (``openvino``, ``llamacpp`` or ``transformers``) overrides the choice.
     """
     file = gguf_file(weights)
-    loaders = {"openvino": _load_openvino, "transformers": _load_transformers}
+    loaders = {"openvino": _load_openvino, "llamacpp": load_llamacpp, "transformers": _load_transformers}
     *faster, last = engines(file)
     for engine in faster:
         try:

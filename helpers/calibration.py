@@ -11,7 +11,9 @@ from pathlib import Path
 from helpers.machine import machine
 from helpers.weights import WEIGHTS, weights_folder
 
-ENGINES = ("openvino", "transformers")
+# The last one, which everything else is built on, is always there.
+PACKAGES = {"openvino": "openvino_genai", "llamacpp": "xllamacpp", "transformers": "transformers"}
+ENGINES = tuple(PACKAGES)
 """In the order in which they are tried where nothing was measured."""
 LIMIT = 300
 """Seconds for an engine to load the model and write a batch."""
@@ -97,7 +99,7 @@ def _measure(model, engine):
 
 
 def _installed():
-    return [name for name in ENGINES if name != "openvino" or find_spec("openvino_genai")]
+    return [engine for engine, package in PACKAGES.items() if find_spec(package)]
 
 
 def _note(file):

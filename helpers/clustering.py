@@ -27,7 +27,7 @@ def cluster(
     local_neighbors: int = 10,
     search: str = "early",
     seed: int = 0,
-    margin: float = 0.1,
+    margin: float = 0.05,
     max_parents: int = 2,
 ) -> list[np.ndarray]:
     """Cluster vectors globally, then again inside each global cluster; a row may be in several clusters.

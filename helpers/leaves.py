@@ -15,8 +15,8 @@ SEPARATORS = [r"\n\n", r"\n", r"(?<=[.!?])\s", r"(?<=[。！？])", r"\s", ""]
 def split_leaves(
     pages: Sequence[Document],
     count_tokens: Callable[[str], int],
-    chunk_tokens: int = 200,
-    overlap: int = 20,
+    chunk_tokens: int = 100,
+    overlap: int = 0,
 ) -> list[Document]:
     """Split each page into leaves of at most ``chunk_tokens`` tokens.
 

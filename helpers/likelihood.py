@@ -134,7 +134,8 @@ def _load_passes(model):
     if model not in WEIGHTS:
         return TransformersPasses(*hub_model(model, four_bit=True))
     file = gguf_file(WEIGHTS[model])
-    if engines(file)[0] == "openvino":
+    # llama.cpp is not asked for likelihoods.
+    if [engine for engine in engines(file) if engine != "llamacpp"][:1] == ["openvino"]:
         return OpenVinoPasses.load(file, WEIGHTS[model].window)
     return TransformersPasses.load(file)
 

@@ -134,6 +134,15 @@ def cluster_scatter(points: np.ndarray, clusters: Sequence[np.ndarray]) -> Figur
     return figure
 
 
+def share_by_margin(shares: dict[float, float]) -> Figure:
+    """Share of leaves in two clusters, by the margin of soft membership."""
+    figure, axes = new_figure()
+    axes.plot(list(shares), list(shares.values()), marker="o", color=PALETTE[0])
+    axes.yaxis.set_major_formatter("{x:.0%}")
+    axes.set(xlabel="margin (cosine)", ylabel="leaves in two clusters", ylim=(0, 1))
+    return figure
+
+
 def level_shares(results: pd.DataFrame, system: str) -> Figure:
     """Share of a system's retrieved nodes that come from each level, per kind of question."""
     part = results[results.system == system]

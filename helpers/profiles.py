@@ -16,8 +16,8 @@ class Profile:
     embedder: str
     writer: str
     judge: str
-    chunk_tokens: int = 200
-    chunk_overlap: int = 20
+    chunk_tokens: int = 100
+    chunk_overlap: int = 0
     token_budget: int = 1000
     """Tokens of context for an answer, the same for every system."""
     prompt_tokens: int = 2000
@@ -32,7 +32,7 @@ class Profile:
     max_levels: int = 3
     threshold: float = 0.1
     """Probability above which a node joins a further cluster."""
-    margin: float = 0.1
+    margin: float = 0.05
     """Cosine within which a node also joins another cluster (see `helpers.clustering.cluster`)."""
     seed: int = 0
 

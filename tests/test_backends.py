@@ -187,13 +187,16 @@ def test_a_hub_out_of_reach_names_the_model_and_the_command(monkeypatch):
 # GGUF files.
 
 
+LOADERS = {"openvino": "_load_openvino", "llamacpp": "load_llamacpp", "transformers": "_load_transformers"}
+
+
 @pytest.fixture
 def weights(monkeypatch, tmp_path):
     monkeypatch.setenv("WORKBENCH_MODELS", str(tmp_path))
     monkeypatch.delenv("WORKBENCH_BACKEND", raising=False)
-    for name in ("openvino", "transformers"):
+    for engine, loader in LOADERS.items():
         monkeypatch.setattr(
-            backends, f"_load_{name}", lambda file, decoding, window, name=name: (name, file, decoding)
+            backends, loader, lambda file, decoding, window, engine=engine: (engine, file, decoding)
         )
     return WEIGHTS["smollm2-135m"]
 
@@ -203,14 +206,21 @@ def test_missing_weights_name_the_file_and_the_command(weights):
         load_gguf(weights, DECODING)
 
 
-@pytest.mark.parametrize(("installed", "engine"), [(True, "openvino"), (False, "transformers")])
-def test_openvino_where_it_is_installed(weights, monkeypatch, tmp_path, installed, engine):
+@pytest.mark.parametrize(
+    ("missing", "engine"),
+    [
+        ((), "openvino"),
+        (("openvino_genai",), "llamacpp"),
+        (("openvino_genai", "xllamacpp"), "transformers"),
+    ],
+)
+def test_the_first_engine_that_is_installed(weights, monkeypatch, tmp_path, missing, engine):
     (tmp_path / weights.file).touch()
-    monkeypatch.setattr(calibration, "find_spec", lambda name: installed and name == "openvino_genai" or None)
+    monkeypatch.setattr(calibration, "find_spec", lambda name: name not in missing)
     assert load_gguf(weights, DECODING) == (engine, tmp_path / weights.file, DECODING)
 
 
-@pytest.mark.parametrize("engine", ["openvino", "transformers"])
+@pytest.mark.parametrize("engine", LOADERS)
 def test_the_environment_overrides_the_engine(weights, monkeypatch, tmp_path, engine):
     (tmp_path / weights.file).touch()
     monkeypatch.setenv("WORKBENCH_BACKEND", engine)
@@ -220,7 +230,7 @@ def test_the_environment_overrides_the_engine(weights, monkeypatch, tmp_path, en
 def test_an_unknown_engine_is_an_error_that_lists_the_known(weights, monkeypatch, tmp_path):
     (tmp_path / weights.file).touch()
     monkeypatch.setenv("WORKBENCH_BACKEND", "vllm")
-    with pytest.raises(ValueError, match="no backend 'vllm'.* openvino, transformers"):
+    with pytest.raises(ValueError, match="no backend 'vllm'.* openvino, llamacpp, transformers"):
         load_gguf(weights, DECODING)
 
 

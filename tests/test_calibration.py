@@ -25,7 +25,7 @@ def file(monkeypatch, tmp_path):
 @pytest.fixture
 def processes(monkeypatch):
     """Stand for the measuring processes: `answers` holds what each engine's prints, or its exception."""
-    answers = {"openvino": "5.0", "transformers": "9.5"}
+    answers = {"openvino": "5.0", "llamacpp": "7.0", "transformers": "9.5"}
 
     def run(command, env, **_options):
         ran.append(env["WORKBENCH_BACKEND"])
@@ -48,24 +48,24 @@ def note(file, seconds, **about):
 
 
 def test_openvino_comes_first_where_nothing_was_measured(file):
-    assert engines(file) == ["openvino", "transformers"]
+    assert engines(file) == ["openvino", "llamacpp", "transformers"]
 
 
 def test_the_faster_engine_of_the_note_comes_first(file):
-    note(file, {"openvino": 9.0, "transformers": 3.0})
-    assert engines(file) == ["transformers", "openvino"]
+    note(file, {"openvino": 9.0, "llamacpp": 5.0, "transformers": 3.0})
+    assert engines(file) == ["transformers", "llamacpp", "openvino"]
 
 
 def test_an_engine_that_failed_comes_last(file):
-    note(file, {"openvino": None, "transformers": 200.0})
-    assert engines(file) == ["transformers", "openvino"]
+    note(file, {"openvino": None, "llamacpp": 201.0, "transformers": 200.0})
+    assert engines(file) == ["transformers", "llamacpp", "openvino"]
 
 
 def test_the_note_of_another_machine_or_half_a_note_says_nothing(file):
     note(file, {"openvino": 9.0, "transformers": 3.0}, cores=1000)
-    assert engines(file) == ["openvino", "transformers"]
+    assert engines(file) == list(calibration.ENGINES)
     file.with_suffix(".seconds.json").write_text('{"mach')
-    assert engines(file) == ["openvino", "transformers"]
+    assert engines(file) == list(calibration.ENGINES)
 
 
 def test_the_environment_overrides_the_note(file, monkeypatch):
@@ -78,11 +78,12 @@ def test_each_engine_is_measured_once_and_noted(file, processes):
     processes.answers |= {"openvino": "5.0", "transformers": "2.5"}
     line = calibrate(MODEL)
     assert line == (
-        "smollm2-135m: transformers writes on this machine (the same batch: openvino 5.0 s, transformers 2.5 s)"
+        "smollm2-135m: transformers writes on this machine "
+        "(the same batch: openvino 5.0 s, llamacpp 7.0 s, transformers 2.5 s)"
     )
-    assert engines(file) == ["transformers", "openvino"]
+    assert engines(file) == ["transformers", "openvino", "llamacpp"]
     assert calibrate(MODEL) == line
-    assert processes.ran == ["openvino", "transformers"]
+    assert processes.ran == ["openvino", "llamacpp", "transformers"]
 
 
 @pytest.mark.parametrize(
@@ -91,12 +92,12 @@ def test_each_engine_is_measured_once_and_noted(file, processes):
 )
 def test_an_engine_that_fails_is_named_with_the_cause(file, processes, capsys, answer, cause):
     processes.answers["openvino"] = answer
-    assert "transformers writes on this machine" in calibrate(MODEL)
+    assert "llamacpp writes on this machine" in calibrate(MODEL)
     assert f"openvino does not write with smollm2-135m here: {cause}" in capsys.readouterr().err
 
 
 def test_nothing_is_noted_when_every_engine_fails(file, processes):
-    processes.answers |= {"openvino": "", "transformers": ""}
+    processes.answers |= dict.fromkeys(calibration.ENGINES, "")
     with pytest.raises(RuntimeError, match="no engine writes with smollm2-135m"):
         calibrate(MODEL)
     assert not file.with_suffix(".seconds.json").exists()

@@ -25,6 +25,11 @@ def test_the_bic_curve_marks_the_lowest():
     assert figure.axes[0].texts[0].get_text() == "k = 2"
 
 
+def test_shares_of_soft_members_are_a_curve():
+    line = plots.share_by_margin({0: 0.0, 0.1: 0.5}).axes[0].lines[0]
+    assert line.get_xydata().tolist() == [[0, 0], [0.1, 0.5]]
+
+
 def test_the_scatter_counts_soft_members():
     clusters = [np.array([0, 1]), np.array([1, 2])]
     figure = plots.cluster_scatter(np.zeros((3, 2)), clusters)

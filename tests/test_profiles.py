@@ -50,7 +50,7 @@ def test_a_profile_is_varied_by_copy_never_in_place():
 
 def test_cpu_leaves_fit_the_embedder():
     cpu = load_profile()
-    assert (cpu.chunk_tokens, cpu.chunk_overlap) == (200, 20)
+    assert (cpu.chunk_tokens, cpu.chunk_overlap) == (100, 0)
     assert cpu.chunk_tokens <= MINILM_WINDOW
 
 

@@ -139,6 +139,16 @@ def test_openvino_applies_the_chat_template_once(engine, tokenizer):
     assert engine[-1] == len(tokenizer(chat_prompt(tokenizer, prompt), add_special_tokens=False).input_ids)
 
 
+def test_llamacpp_answers_a_batch_and_refuses_what_is_too_long(monkeypatch):
+    monkeypatch.setenv("WORKBENCH_BACKEND", "llamacpp")
+    writer = load_writer(PROFILE, max_new_tokens=8, whole_sentences=False)
+    paris, *others = writer.batch(["What is the capital of France?", *["Name a colour."] * 5])
+    assert "Paris" in paris
+    assert len(set(others)) == 1 and others[0]
+    with pytest.raises(ValueError, match="llama.cpp: .*context size"):
+        writer.invoke("word " * 3000)
+
+
 def test_transformers_answers_without_echo(monkeypatch):
     monkeypatch.setenv("WORKBENCH_BACKEND", "transformers")
     writer = load_writer(PROFILE, max_new_tokens=8, whole_sentences=False)
