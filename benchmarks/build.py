@@ -35,7 +35,7 @@ from helpers.reduction import reduce_dimensions
 from helpers.tree import build_tree
 
 LEAVES_PER_TOPIC, LEAVES_PER_THEME, LEAVES_PER_AREA = 8, 40, 1000
-PROMPT_TOKENS, LEAF_TOKENS = 60, 200
+PROMPT_TOKENS, LEAF_TOKENS = 60, 100
 DIMENSIONS = 384
 GROWTH_FROM = 2000
 
