@@ -2,6 +2,7 @@
 
     python benchmarks/quality.py run --data FOLDER --tier mini
     python benchmarks/quality.py run --data FOLDER --tier mini --likelihood cpu --answers --read-budgets 400
+    python benchmarks/quality.py run --data FOLDER --vary prompt_tokens=800 --output benchmarks/results/variation-x.json
     python benchmarks/quality.py readme
 
 FOLDER holds docs.jsonl and questions.jsonl, see public/sets.py. A run that was stopped goes on where it was: summaries
@@ -21,7 +22,7 @@ from helpers.models import load_embedder, load_writer
 from helpers.profiles import load_profile
 from helpers.recording import ROOT, Journal
 from public.answers import answered
-from public.corpora import Settings, varied
+from public.corpora import LEAF_TOKENS, Settings, changes, varied
 from public.estimates import estimate
 from public.likelihood import Scorer, scored
 from public.report import write_readme
@@ -63,6 +64,7 @@ def run(options: argparse.Namespace) -> None:
         "writer": writer,
         "reader": options.likelihood,
         "leaf tokens": options.leaf_tokens,
+        "changed": changes(options.leaf_tokens, profile),
         "profile": vars(profile),
         "models": model_hashes(profile),
         "bootstrap": {"resamples": RESAMPLES, "seed": SEED, "level": 0.95},
@@ -112,7 +114,7 @@ def main() -> None:
     runs.add_argument("--data", type=Path, required=True, help="folder of docs.jsonl and questions.jsonl")
     runs.add_argument("--tier", choices=TIERS, default="mini")
     runs.add_argument("--budgets", type=int, nargs="+", default=[400, 800, 2000])
-    runs.add_argument("--leaf-tokens", type=int, default=100)
+    runs.add_argument("--leaf-tokens", type=int, default=LEAF_TOKENS)
     runs.add_argument("--systems", nargs="+", help="names in public/systems.py")
     runs.add_argument("--profile", help="of embedder and writer")
     runs.add_argument("--vary", nargs="+", default=[], metavar="FIELD=VALUE", help="numbers of the profile")
@@ -128,7 +130,9 @@ def main() -> None:
     runs.set_defaults(run=run)
     readme = commands.add_parser("readme", help="write tables and pictures of all results into the README")
     readme.set_defaults(
-        run=lambda _: write_readme(ROOT / "README.md", sorted(RESULTS.glob("quality-*.json")))
+        run=lambda _: write_readme(
+            ROOT / "README.md", *(sorted(RESULTS.glob(f"{kind}-*.json")) for kind in ("quality", "variation"))
+        )
     )
     options = parser.parse_args()
     options.run(options)

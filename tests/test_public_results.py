@@ -12,6 +12,7 @@ from public.report import (
     load_result,
     markdown_table,
     section,
+    variations_table,
     write_readme,
 )
 from public.results import sizes, summarise, write_result
@@ -121,17 +122,39 @@ def test_the_picture_has_a_panel_a_headline(result):
 
 def test_the_readme_keeps_what_is_outside_the_markers(tmp_path, result):
     readme = tmp_path / "README.md"
-    readme.write_text("before\n<!-- quality:begin -->\nold\n<!-- quality:end -->\nafter\n", encoding="utf-8")
-    write_readme(readme, [result])
+    variations = "<!-- variations:begin -->\nold\n<!-- variations:end -->\n"
+    readme.write_text(
+        f"before\n{variations}<!-- quality:begin -->\nold\n<!-- quality:end -->\nafter\n", encoding="utf-8"
+    )
+    write_readme(readme, [result], [])
     once = readme.read_text(encoding="utf-8")
     assert once.startswith(
-        "before\n<!-- quality:begin -->\n`small`, mini: 4 questions over 2 documents, 400 / 800"
+        f"before\n<!-- variations:begin -->\n{variations_table([])}\n<!-- variations:end -->\n"
+        "<!-- quality:begin -->\n`small`, mini: 4 questions over 2 documents, 400 / 800"
     )
     assert once.endswith("\n<!-- quality:end -->\nafter\n") and "old" not in once
     assert "(results/quality-small.png)" in once and (result.parent / "quality-small.png").exists()
-    write_readme(readme, [result])
+    write_readme(readme, [result], [])
     assert readme.read_text(encoding="utf-8") == once
     assert section(result, "x.png") in once.replace("results/quality-small.png", "x.png")
+
+
+def test_variations_show_what_was_changed_and_what_it_costs(tmp_path):
+    rows = [
+        row(q, system, kind=kind, words=words)
+        for q, kind in (("p", "plot"), ("t", "thematic"))
+        for system, words in (("leaf RAG", 0.2), ("collapsed tree", 0.1), ("tree, by scope", 0.4))
+    ]
+    files = []
+    for number, changed in enumerate(({}, {"leaf tokens": 200, "prompt_tokens": 800})):
+        files.append(tmp_path / f"variation-{number}.json")
+        trees = {"clustered": {"calls": 58, "tokens read": 59141}}
+        about = {"questions": {"plot": 1, "thematic": 1}, "changed": changed, "trees": trees}
+        write_result(files[-1], about, summarise(rows), sizes(rows))
+    assert variations_table(files).splitlines()[2:] == [
+        "| nothing | 58 | 59,141 | 0.20 | 0.10 | **0.40** |",
+        "| leaf tokens 200, prompt tokens 800 | 58 | 59,141 | 0.20 | 0.10 | **0.40** |",
+    ]
 
 
 def test_a_readme_without_markers_is_refused():

@@ -10,7 +10,7 @@ from helpers.profiles import load_profile
 from public.answers import answered
 from public.answers import prompt as answer_prompt
 from public.articles import article_graph
-from public.corpora import CLUSTERED, CONTIGUOUS, Corpus, Settings, varied
+from public.corpora import CLUSTERED, CONTIGUOUS, Corpus, Settings, changes, varied
 from public.estimates import estimate
 from public.likelihood import Scorer, prompt, scored
 from public.runs import Run
@@ -174,8 +174,10 @@ def test_an_unknown_prompt_is_refused():
 
 
 def test_a_profile_is_varied_in_its_numbers():
-    profile = varied(load_profile("cpu"), ["margin=0.05", "prompt_tokens=800"])
-    assert profile == replace(load_profile("cpu"), margin=0.05, prompt_tokens=800)
+    profile = varied(load_profile("cpu"), ["margin=0.2", "prompt_tokens=800"])
+    assert profile == replace(load_profile("cpu"), margin=0.2, prompt_tokens=800)
+    assert changes(100, profile) == {"margin": 0.2, "prompt_tokens": 800}
+    assert changes(200, load_profile("cpu")) == {"leaf tokens": 200}
     with pytest.raises(ValueError, match="no number writer in a profile: choose among chunk_tokens"):
         varied(load_profile("cpu"), ["writer=gpt"])
 

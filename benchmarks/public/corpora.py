@@ -18,12 +18,13 @@ from helpers.index import VectorIndex
 from helpers.keywords import KeywordIndex
 from helpers.leaves import split_leaves
 from helpers.nodes import Tree
-from helpers.profiles import Profile
+from helpers.profiles import Profile, load_profile
 from helpers.recording import Journal, content_key
 from helpers.tree import build_tree
 from public.articles import article_graph
 
 CLUSTERED, CONTIGUOUS = "clustered", "contiguous"
+LEAF_TOKENS = 100
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Settings:
     profile: Profile
     embedder: WindowEmbedder
     summarise: object
-    leaf_tokens: int = 100
+    leaf_tokens: int = LEAF_TOKENS
 
 
 def varied(profile: Profile, changes: list[str]) -> Profile:
@@ -49,6 +50,13 @@ def varied(profile: Profile, changes: list[str]) -> Profile:
     if unknown := [name for name, _ in pairs if name not in numbers]:
         raise ValueError(f"no number {', '.join(unknown)} in a profile: choose among {', '.join(numbers)}")
     return replace(profile, **{name: type(numbers[name])(value) for name, value in pairs})
+
+
+def changes(leaf_tokens: int, profile: Profile) -> dict[str, float]:
+    """Return what differs from the size of leaves that is usual here, and from the profile as it is by its name."""
+    usual = vars(load_profile(profile.name))
+    changed = {name: value for name, value in vars(profile).items() if value != usual[name]}
+    return changed if leaf_tokens == LEAF_TOKENS else {"leaf tokens": leaf_tokens} | changed
 
 
 @dataclass

@@ -35,6 +35,8 @@ SHOWN = (
     "graph",
 )
 
+VARIED_SYSTEMS = (BASELINE, "collapsed tree", "tree, by scope")
+
 
 def load_result(path: str | Path) -> tuple[dict, pd.DataFrame]:
     """Return a result and its scores as a table."""
@@ -131,7 +133,24 @@ def between_markers(text: str, name: str, content: str) -> str:
     return pattern.sub(lambda _: f"{begin}\n{content}\n{end}", text)
 
 
-def write_readme(readme: Path, results: Sequence[Path]) -> None:
+def variations_table(results: Sequence[Path]) -> str:
+    """Return a row for each result on common words: what was changed, what its trees cost, and means by system."""
+    lines = [
+        "| changed | calls | tokens read | " + " | ".join(VARIED_SYSTEMS) + " |",
+        "|---" * (len(VARIED_SYSTEMS) + 3) + "|",
+    ]
+    for path in results:
+        result, scores = load_result(path)
+        cost = result["trees"]["clustered"]
+        changed = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in result["changed"].items())
+        words = scores[(scores.measure == "words") & (scores.kind == ALL)]
+        cells = [_cell(words[words.system == system].sort_values("budget")) for system in VARIED_SYSTEMS]
+        about = [changed or "nothing", str(cost["calls"]), f"{cost['tokens read']:,}"]
+        lines.append("| " + " | ".join([*about, *cells]) + " |")
+    return "\n".join(lines)
+
+
+def write_readme(readme: Path, results: Sequence[Path], variations: Sequence[Path]) -> None:
     """Write the pictures beside the results, and tables and links between the README's markers."""
     parts = []
     for path in results:
@@ -139,4 +158,5 @@ def write_readme(readme: Path, results: Sequence[Path]) -> None:
         difference_figure(load_result(path)[1]).savefig(picture, dpi=110)
         parts.append(section(path, picture.relative_to(readme.parent).as_posix()))
     text = between_markers(readme.read_text(encoding="utf-8"), "quality", "\n\n".join(parts))
+    text = between_markers(text, "variations", variations_table(variations))
     readme.write_text(text, encoding="utf-8")
