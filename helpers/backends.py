@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
-from helpers.calibration import engines
+from helpers.engines import engines
 from helpers.fetch import Weights, weights_folder
 from helpers.llamacpp import load_llamacpp
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from helpers.backends import gguf_file, hub_model
-from helpers.calibration import engines
+from helpers.engines import engines
 from helpers.passes import OpenVinoPasses, TransformersPasses
 from helpers.profiles import Profile
 from helpers.recording import content_key

@@ -14,7 +14,7 @@ from langchain_huggingface import HuggingFacePipeline
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from helpers import backends, calibration
+from helpers import backends, engines
 from helpers.backends import ModelMissing, chat_prompt, load_gguf, load_hub, load_server
 from helpers.evaluation import keyword_match
 from helpers.fetch import WEIGHTS
@@ -216,7 +216,7 @@ def test_missing_weights_name_the_file_and_the_command(weights):
 )
 def test_the_first_engine_that_is_installed(weights, monkeypatch, tmp_path, missing, engine):
     (tmp_path / weights.file).touch()
-    monkeypatch.setattr(calibration, "find_spec", lambda name: name not in missing)
+    monkeypatch.setattr(engines, "find_spec", lambda name: name not in missing)
     assert load_gguf(weights, DECODING) == (engine, tmp_path / weights.file, DECODING)
 
 

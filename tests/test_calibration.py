@@ -1,14 +1,14 @@
-"""Which engine writes: the environment's, else the one measured faster here, else OpenVINO."""
+"""Measuring each engine once, in a process of its own."""
 
-import json
 import subprocess
 from types import SimpleNamespace
 
 import pytest
 
-from helpers import backends, calibration
-from helpers.calibration import calibrate, engines
-from helpers.machine import machine
+from helpers import calibration
+from helpers import engines as engines_module
+from helpers.calibration import calibrate
+from helpers.engines import PACKAGES, engines
 from helpers.weights import WEIGHTS
 
 MODEL = "smollm2-135m"
@@ -18,7 +18,8 @@ MODEL = "smollm2-135m"
 def file(monkeypatch, tmp_path):
     monkeypatch.setenv("WORKBENCH_MODELS", str(tmp_path))
     monkeypatch.delenv("WORKBENCH_BACKEND", raising=False)
-    monkeypatch.setattr(calibration, "_installed", lambda: list(calibration.ENGINES))
+    for module in (calibration, engines_module):
+        monkeypatch.setattr(module, "installed", lambda: list(PACKAGES))
     return tmp_path / WEIGHTS[MODEL].file
 
 
@@ -40,38 +41,6 @@ def processes(monkeypatch):
     ran = []
     monkeypatch.setattr(subprocess, "run", run)
     return SimpleNamespace(answers=answers, ran=ran)
-
-
-def note(file, seconds, **about):
-    content = {"machine": machine() | about, "seconds for a batch": seconds}
-    file.with_suffix(".seconds.json").write_text(json.dumps(content))
-
-
-def test_openvino_comes_first_where_nothing_was_measured(file):
-    assert engines(file) == ["openvino", "llamacpp", "transformers"]
-
-
-def test_the_faster_engine_of_the_note_comes_first(file):
-    note(file, {"openvino": 9.0, "llamacpp": 5.0, "transformers": 3.0})
-    assert engines(file) == ["transformers", "llamacpp", "openvino"]
-
-
-def test_an_engine_that_failed_comes_last(file):
-    note(file, {"openvino": None, "llamacpp": 201.0, "transformers": 200.0})
-    assert engines(file) == ["transformers", "llamacpp", "openvino"]
-
-
-def test_the_note_of_another_machine_or_half_a_note_says_nothing(file):
-    note(file, {"openvino": 9.0, "transformers": 3.0}, cores=1000)
-    assert engines(file) == list(calibration.ENGINES)
-    file.with_suffix(".seconds.json").write_text('{"mach')
-    assert engines(file) == list(calibration.ENGINES)
-
-
-def test_the_environment_overrides_the_note(file, monkeypatch):
-    note(file, {"openvino": 9.0, "transformers": 3.0})
-    monkeypatch.setenv("WORKBENCH_BACKEND", "openvino")
-    assert engines(file) == ["openvino"]
 
 
 def test_each_engine_is_measured_once_and_noted(file, processes):
@@ -97,7 +66,7 @@ def test_an_engine_that_fails_is_named_with_the_cause(file, processes, capsys, a
 
 
 def test_nothing_is_noted_when_every_engine_fails(file, processes):
-    processes.answers |= dict.fromkeys(calibration.ENGINES, "")
+    processes.answers |= dict.fromkeys(PACKAGES, "")
     with pytest.raises(RuntimeError, match="no engine writes with smollm2-135m"):
         calibrate(MODEL)
     assert not file.with_suffix(".seconds.json").exists()
@@ -105,7 +74,7 @@ def test_nothing_is_noted_when_every_engine_fails(file, processes):
 
 def test_where_there_is_no_choice_nothing_is_measured(file, processes, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(calibration, "_installed", lambda: ["transformers"])
+        patch.setattr(calibration, "installed", lambda: ["transformers"])
         assert calibrate(MODEL) is None
     monkeypatch.setenv("WORKBENCH_BACKEND", "openvino")
     assert calibrate(MODEL) is None
@@ -114,6 +83,6 @@ def test_where_there_is_no_choice_nothing_is_measured(file, processes, monkeypat
 
 def test_the_batch_is_timed_after_a_first_call(monkeypatch):
     calls = []
-    monkeypatch.setattr(backends, "load_gguf", lambda weights, decoding: calls.append)
+    monkeypatch.setattr(calibration, "load_gguf", lambda weights, decoding: calls.append)
     assert calibration.batch_seconds(MODEL) == 0
     assert [len(call) for call in calls] == [1, 2]
