@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from fakes import CountingWriter, TopicEmbedder
 from langchain_core.documents import Document
@@ -96,6 +97,21 @@ def test_the_contiguous_tree_has_runs_of_neighbours_and_the_same_sizes(tmp_path)
     runs = [[place[child] for child in node.metadata["children"]] for node in other.levels[1]]
     assert [i for run in runs for i in run] == list(range(len(corpus.leaves)))
     assert corpus.cost(CONTIGUOUS)["calls"] == len(other.summaries)
+
+
+def test_a_summary_is_embedded_half_by_the_leaves_under_it(tmp_path):
+    corpus = Corpus([page("a", rounds=4)], settings(CountingWriter()), tmp_path / "a.jsonl")
+    summary = corpus.tree.levels[1][0]
+    name, below = summary.metadata["id"], corpus.tree.leaves(summary.metadata["id"])
+    own, leaves = (
+        corpus.index.vectors([name])[0],
+        corpus.index.vectors([leaf.metadata["id"] for leaf in below]),
+    )
+    mean = leaves.mean(axis=0) / np.linalg.norm(leaves.mean(axis=0))
+    expected = (own + mean) / np.linalg.norm(own + mean)
+    assert corpus.lineage_index.vectors([name])[0] == pytest.approx(expected, abs=1e-6)
+    leaf = below[0].metadata["id"]
+    assert corpus.lineage_index.vectors([leaf]) == pytest.approx(corpus.index.vectors([leaf]))
 
 
 def test_leaves_know_their_place_in_the_document(tmp_path):

@@ -7,13 +7,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-import numpy as np
 from langchain_core.documents import Document
 
 from helpers.embedding import WindowEmbedder
 from helpers.families import split_families
 from helpers.graph import KnowledgeGraph
-from helpers.growth import TreeBuilder
 from helpers.index import VectorIndex
 from helpers.keywords import KeywordIndex
 from helpers.leaves import split_leaves
@@ -21,6 +19,7 @@ from helpers.nodes import Tree
 from helpers.profiles import Profile, load_profile
 from helpers.recording import Journal, content_key
 from helpers.tree import build_tree
+from public.ablations import ContiguousBuilder, LineageEmbedder
 from public.articles import article_graph
 
 CLUSTERED, CONTIGUOUS = "clustered", "contiguous"
@@ -57,21 +56,6 @@ def changes(leaf_tokens: int, profile: Profile) -> dict[str, float]:
     usual = vars(load_profile(profile.name))
     changed = {name: value for name, value in vars(profile).items() if value != usual[name]}
     return changed if leaf_tokens == LEAF_TOKENS else {"leaf tokens": leaf_tokens} | changed
-
-
-@dataclass
-class ContiguousBuilder(TreeBuilder):
-    """Grows a tree whose clusters are runs of neighbours, as many at each level as another tree has.
-
-    The paper's own ablation of its clustering (section 4, "contribution of the tree structure").
-    """
-
-    sizes: Sequence[int] = ()
-    """Nodes at each level of the other tree, the leaves first."""
-
-    def groups(self, layer: Sequence[Document], **options) -> list[list[Document]]:
-        count = self.sizes[layer[0].metadata["level"] + 1]
-        return [[layer[row] for row in rows] for rows in np.array_split(np.arange(len(layer)), count)]
 
 
 class Corpus:
@@ -133,6 +117,12 @@ class Corpus:
     def index(self) -> VectorIndex:
         """All nodes of the tree."""
         return VectorIndex.build(list(self.tree.nodes.values()), self.settings.embedder)
+
+    @cached_property
+    def lineage_index(self) -> VectorIndex:
+        """All nodes of the tree, see `LineageEmbedder`."""
+        nodes = list(self.tree.nodes.values())
+        return VectorIndex.build(nodes, LineageEmbedder(self.settings.embedder, self.tree))
 
     @cached_property
     def contiguous_index(self) -> VectorIndex:

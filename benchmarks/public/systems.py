@@ -61,6 +61,9 @@ SYSTEMS: dict[str, Callable[[Corpus, Limit], BudgetRetriever]] = {
     "tree, by scope": _collapsed(),
     "tree, skip covered": _collapsed(reading="plain", skip_covered=True),
     "tree, skip told": _collapsed(reading="plain", skip_told=True),
+    "tree, lineage vectors": lambda corpus, limit: CollapsedTreeRetriever(
+        index=corpus.lineage_index, reading="diverse", **limit
+    ),
     "contiguous tree, diverse": _contiguous(reading="diverse"),
 }
 
