@@ -18,8 +18,9 @@ class TreeUpdater(TreeBuilder):
 
     New leaves are clustered among themselves, and a cluster of them joins the nearest old one or hangs beside
     it; the ancestors are written again, so a page costs a few calls however large the tree is. A cluster left
-    with one leaf is given up, and that leaf placed like a new one. All other clusters stay as they are: where
-    more than half is to be placed, the top is built anew, and a tree that changed slowly by as much should be.
+    with one leaf is given up, and that leaf placed like a new one; one that has grown over the prompt's cap is
+    parted. All other clusters stay as they are: where more than half is to be placed, the top is built anew, and
+    a tree that changed slowly by as much should be.
 
     With ``per_source``, a page's subtree is built anew when that page changes, and what is said of leaves holds
     for the roots of the subtrees.
@@ -74,6 +75,7 @@ class TreeUpdater(TreeBuilder):
                 self.grow_top(base)
             else:
                 self._place(strays, tree, levels, children)
+                self._split(base, levels, children)
                 self._rewrite(tree, base, levels, children)
         finally:
             self.writer.journal.close()
@@ -111,15 +113,28 @@ class TreeUpdater(TreeBuilder):
             nearest = clusters[int(np.argmax(centres @ self._vectors(group).mean(axis=0)))]
             if len(ids) < OWN_CLUSTER:
                 children[nearest] = children[nearest] + ids
-                continue
-            if len(levels) == 1 and self.max_levels > 1:  # the only cluster was the root
-                levels.append(["new root"])
-                children["new root"] = clusters
-            name = f"new {number}"
-            children[name] = ids
-            levels[0] = [*levels[0], name]
-            for parent in [p for level in levels[1:2] for p in level if nearest in children[p]][:1]:
-                children[parent] = [*children[parent], name]
+            else:
+                self._put_beside(nearest, f"new {number}", ids, levels, children)
+
+    def _split(self, base, levels, children):
+        """Part clusters that have grown over the prompt's cap, as a new tree would have them."""
+        for name in list(levels[0]):
+            members = [base.nodes[node_id] for node_id in children[name]]
+            if len(members) > 2 and not self.writer.fits(_passages(members)):
+                first, *others = [[node.metadata["id"] for node in group] for group in self.groups(members)]
+                children[name] = first
+                for number, ids in enumerate(others):
+                    self._put_beside(name, f"{name}, part {number}", ids, levels, children)
+
+    def _put_beside(self, name, new, ids, levels, children):
+        """Give a new cluster a place under a parent of another one, and both a root if that one was the root."""
+        if len(levels) == 1 and self.max_levels > 1:
+            levels.append(["new root"])
+            children["new root"] = list(levels[0])
+        levels[0] = [*levels[0], new]
+        children[new] = ids
+        for parent in [p for level in levels[1:2] for p in level if name in children[p]][:1]:
+            children[parent] = [*children[parent], new]
 
     def _rewrite(self, tree, base, levels, children):
         """Put the planned summaries on the base; one of the same passages keeps its text."""

@@ -185,6 +185,26 @@ def test_a_root_that_gets_a_neighbour_gets_a_parent(eights):
     assert [len(level) for level in flat.levels] == [11, 2]
 
 
+def test_a_cluster_that_grows_over_the_cap_is_parted(eights):
+    """Eight leaves of 6 characters fit; pairs of new ones join them until they do not."""
+    writer = CountingWriter()
+    tree = build_tree(
+        arc_leaves(range(100, 900, 10), "old"),
+        ArcEmbedder(),
+        writer,
+        prompt_tokens=characters,
+        max_prompt_tokens=100,
+    )
+    clusters = len(tree.levels[1])
+    for number in range(5):
+        tree.add(arc_leaves([101 + 10 * number, 102 + 10 * number], f"new {number}"))
+        assert_linked(tree, tree.levels[0])
+    passages = [texts(tree.children(node.metadata["id"])) for node in tree.levels[1]]
+    assert all(characters(children) <= 100 for children in passages)
+    assert clusters < len(tree.levels[1]) <= clusters + 2
+    assert all(characters(call) <= 100 for call in writer.calls)
+
+
 @pytest.mark.parametrize("max_levels", [0, 1, 3])
 def test_more_new_leaves_than_old_build_the_tree_anew(max_levels, eights):
     old, new = arc_leaves(range(8), "page"), arc_leaves(range(100, 124), "new")
