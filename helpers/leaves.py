@@ -8,8 +8,18 @@ from langchain_text_splitters import RecursiveCharacterTextSplitter
 
 from helpers.recording import content_key
 
-# From the best place to cut to the last resort: paragraph, line, sentence (Latin, CJK), word, character.
-SEPARATORS = [r"\n\n", r"\n", r"(?<=[.!?])\s", r"(?<=[。！？])", r"\s", ""]
+# From the best place to cut to the last resort: a blank line after a whole sentence, a sentence (Latin, CJK), any
+# blank line, line, word, character. A block that does not end like a sentence is mostly a heading: it goes with what
+# follows it.
+SEPARATORS = [
+    r"(?<=[.:;!?,)\]}\"'`*”’»…—。！？])\n\n",
+    r"(?<=[.!?])\s",
+    r"(?<=[。！？])",
+    r"\n\n",
+    r"\n",
+    r"\s",
+    "",
+]
 
 
 def split_leaves(
