@@ -133,5 +133,8 @@ def _split_in_order(members, texts, fits):
             run = []
         run.append(row)
     if len(run) == 1 and runs:
-        runs[-1].append(run.pop())
+        if len(runs[-1]) > 2:
+            run.insert(0, runs[-1].pop())
+        else:
+            runs[-1].append(run.pop())
     return [np.array(run) for run in [*runs, run] if run]

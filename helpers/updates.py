@@ -75,7 +75,6 @@ class TreeUpdater(TreeBuilder):
                 self.grow_top(base)
             else:
                 self._place(strays, tree, levels, children)
-                self._split(base, levels, children)
                 self._rewrite(tree, base, levels, children)
         finally:
             self.writer.journal.close()
@@ -114,46 +113,55 @@ class TreeUpdater(TreeBuilder):
             if len(ids) < OWN_CLUSTER:
                 children[nearest] = children[nearest] + ids
             else:
-                self._put_beside(nearest, f"new {number}", ids, levels, children)
+                children[f"new {number}"] = ids
+                self._put_beside(nearest, f"new {number}", levels, children)
 
-    def _split(self, base, levels, children):
-        """Part clusters that have grown over the prompt's cap, as a new tree would have them."""
-        for name in list(levels[0]):
-            members = [base.nodes[node_id] for node_id in children[name]]
-            if len(members) > 2 and not self.writer.fits(_passages(members)):
-                first, *others = [[node.metadata["id"] for node in group] for group in self.groups(members)]
-                children[name] = first
-                for number, ids in enumerate(others):
-                    self._put_beside(name, f"{name}, part {number}", ids, levels, children)
-
-    def _put_beside(self, name, new, ids, levels, children):
-        """Give a new cluster a place under a parent of another one, and both a root if that one was the root."""
-        if len(levels) == 1 and self.max_levels > 1:
-            levels.append(["new root"])
-            children["new root"] = list(levels[0])
-        levels[0] = [*levels[0], new]
-        children[new] = ids
-        for parent in [p for level in levels[1:2] for p in level if name in children[p]][:1]:
+    def _put_beside(self, name, new, levels, children, number=0):
+        """Give a new cluster a place in the plan beside another one: under its parent, or both under a new root."""
+        if len(levels) == number + 1 < self.max_levels:
+            root = f"new root {number + 2}"
+            levels.append([root])
+            children[root] = list(levels[number])
+        levels[number] = [*levels[number], new]
+        for parent in [p for level in levels[number + 1 : number + 2] for p in level if name in children[p]][
+            :1
+        ]:
             children[parent] = [*children[parent], new]
 
     def _rewrite(self, tree, base, levels, children):
         """Put the planned summaries on the base; one of the same passages keeps its text."""
         id_now = {node_id: node_id for node_id in base.nodes}
         first = 1 + max(node.metadata["level"] for node in base.roots)
-        for level, names in enumerate(levels, first):
+        for number, names in enumerate(levels):
             if len(base.roots) == 1:
                 return
             wanted = {name: dict.fromkeys(id_now[i] for i in children[name] if i in id_now) for name in names}
             groups = {name: [base.nodes[i] for i in ids] for name, ids in wanted.items() if ids}
             changed = [name for name, group in groups.items() if not _same(tree, name, group)]
-            written = self.writer.summaries([_passages(groups[name]) for name in changed], level)
+            groups = self._parted(groups, changed, levels, children, number)
+            changed = [name for name in groups if name in changed or name not in wanted]
+            written = self.writer.summaries([_passages(groups[name]) for name in changed], first + number)
             texts = dict(zip(changed, written, strict=True))
             for name, group in groups.items():
                 text = texts[name] if name in texts else tree.nodes[name].page_content
-                node = summary_node(text, level, group)
+                node = summary_node(text, first + number, group)
                 id_now[name] = node.metadata["id"]
                 if node.metadata["id"] not in base.nodes:  # two clusters may have become one
                     base.put(node)
+
+    def _parted(self, groups, changed, levels, children, number):
+        """Return clusters with those that have grown over the prompt's cap in parts, the first by the old name."""
+        parted = {}
+        for name, group in groups.items():
+            parted[name] = group
+            if name not in changed or len(group) <= 2 or self.writer.fits(_passages(group)):
+                continue
+            parted[name], *others = self.groups(group)
+            for part, other in enumerate(others, 2):
+                new = f"{name}, part {part}"
+                parted[new] = other
+                self._put_beside(name, new, levels, children, number)
+        return parted
 
     def _vectors(self, nodes):
         return unit_rows(self.embedder.embed_documents(_passages(nodes)))

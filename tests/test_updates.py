@@ -185,24 +185,21 @@ def test_a_root_that_gets_a_neighbour_gets_a_parent(eights):
     assert [len(level) for level in flat.levels] == [11, 2]
 
 
-def test_a_cluster_that_grows_over_the_cap_is_parted(eights):
-    """Eight leaves of 6 characters fit; pairs of new ones join them until they do not."""
+def test_clusters_that_grow_over_the_cap_are_parted_at_every_level(eights):
+    """Pairs of new leaves join clusters until these, then their parents, hold more than a prompt may."""
+    start, cap = arc_leaves(range(100, 900, 10), "old"), 100
     writer = CountingWriter()
-    tree = build_tree(
-        arc_leaves(range(100, 900, 10), "old"),
-        ArcEmbedder(),
-        writer,
-        prompt_tokens=characters,
-        max_prompt_tokens=100,
-    )
-    clusters = len(tree.levels[1])
-    for number in range(5):
-        tree.add(arc_leaves([101 + 10 * number, 102 + 10 * number], f"new {number}"))
-        assert_linked(tree, tree.levels[0])
-    passages = [texts(tree.children(node.metadata["id"])) for node in tree.levels[1]]
-    assert all(characters(children) <= 100 for children in passages)
-    assert clusters < len(tree.levels[1]) <= clusters + 2
-    assert all(characters(call) <= 100 for call in writer.calls)
+    tree = build_tree(start, ArcEmbedder(), writer, prompt_tokens=characters, max_prompt_tokens=cap)
+    sizes, leaves = [len(level) for level in tree.levels], list(start)
+    for number in range(20):
+        new = arc_leaves([101 + 10 * number, 102 + 10 * number], f"new {number}")
+        tree.add(new)
+        leaves += new
+        assert_linked(tree, leaves)
+        assert len(tree.roots) == 1
+        for summary in tree.summaries:
+            assert characters(texts(tree.children(summary.metadata["id"]))) <= cap
+    assert len(tree.levels[1]) > sizes[1] and len(tree.levels[2]) > sizes[2]
 
 
 @pytest.mark.parametrize("max_levels", [0, 1, 3])
