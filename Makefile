@@ -41,7 +41,7 @@ lab: setup
 notebooks: setup
 	HF_HUB_OFFLINE=1 TQDM_DISABLE=1 $(BIN)/python -m helpers notebooks
 
-# With the engine named, fetch does not time both: the tests name theirs.
+# With the engine named, fetch times none: the tests name theirs.
 test: export HF_HUB_OFFLINE := 1
 test: setup
 	$(BIN)/ruff check .

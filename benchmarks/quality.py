@@ -2,15 +2,16 @@
 
     python benchmarks/quality.py run --data FOLDER --tier mini
     python benchmarks/quality.py run --data FOLDER --tier mini --likelihood cpu --answers --read-budgets 400
-    python benchmarks/quality.py run --data FOLDER --vary prompt_tokens=800 --output benchmarks/results/variation-x.json
+    python benchmarks/quality.py run --data FOLDER --vary prompt_tokens=800
     python benchmarks/quality.py readme
 
-FOLDER holds docs.jsonl and questions.jsonl, see public/sets.py. A run that was stopped goes on where it was: summaries
-and likelihoods are kept in build/quality, and never paid for twice. Results hold numbers, never texts.
+FOLDER holds docs.jsonl and questions.jsonl, see public/sets.py. A run that was stopped goes on where it was: summaries,
+likelihoods and answers are kept in build/quality, and never paid for twice. Results hold numbers, never texts.
 """
 
 import argparse
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 from tqdm.auto import tqdm
@@ -48,6 +49,8 @@ def run(options: argparse.Namespace) -> None:
     systems = options.systems or default_systems(data.is_pooled)
     measured = Run(data, settings, folder, systems, options.budgets)
     read = options.read_systems or systems, options.read_budgets or options.budgets
+    if missing := {*read[0], *read[1]} - {*systems, *options.budgets}:
+        raise SystemExit(f"not among the systems and budgets of this run: {', '.join(map(str, missing))}")
     told = estimate(measured, not options.extract, options.likelihood, options.answers, read)
     print(told, flush=True)
     rows = list(measured.rows())
@@ -72,7 +75,8 @@ def run(options: argparse.Namespace) -> None:
         "machine": machine(),
         "versions": versions(),
     }
-    output = options.output or RESULTS / f"quality-{data.name}-{options.tier}.json"
+    kind = f"variation-{variant}" if changes(options.leaf_tokens, profile) else "quality"
+    output = options.output or RESULTS / f"{kind}-{data.name}-{options.tier}.json"
     write_result(output, about, summarise(rows), sizes(rows))
     print(f"{len(rows):,} rows in {folder}, means in {output}")
 
@@ -84,16 +88,16 @@ def _likelihoods(measured, profile_name, read):
     journal = Journal(measured.folder / f"likelihoods-{profile_name}.jsonl")
     scorer = Scorer(Reader.load(load_profile(profile_name)), journal)
     contexts = list(measured.all_contexts(*read))
-    yield from tqdm(scored(contexts, scorer), total=len(contexts), desc="likelihoods", unit="context")
-    journal.close()
+    with closing(journal):
+        yield from tqdm(scored(contexts, scorer), total=len(contexts), desc="likelihoods", unit="context")
 
 
 def _answers(measured, profile, read):
     """Yield rows with the measures of the answers that the profile's writer gives."""
     journal = Journal(measured.folder / "answers.jsonl")
     writer = load_writer(profile, journal, progress=True)
-    yield from answered(measured.all_contexts(*read), writer)
-    journal.close()
+    with closing(journal):
+        yield from answered(measured.all_contexts(*read), writer)
 
 
 def _joined(rows, others):

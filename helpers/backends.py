@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 from helpers.engines import engines
@@ -25,13 +26,13 @@ def load_gguf(weights: Weights, decoding: dict) -> Generate:
     """
     file = gguf_file(weights)
     loaders = {"openvino": _load_openvino, "llamacpp": load_llamacpp, "transformers": _load_transformers}
-    *faster, last = engines(file)
-    for engine in faster:
+    order = engines(file)
+    for engine, following in pairwise(order):
         try:
             return loaders[engine](file, decoding, weights.window)
         except (ImportError, RuntimeError, OSError, ValueError) as error:
-            warnings.warn(f"{engine} does not load {file.name}, {last} has to: {error}", stacklevel=2)
-    return loaders[last](file, decoding, weights.window)
+            warnings.warn(f"{engine} does not load {file.name}, {following} has to: {error}", stacklevel=2)
+    return loaders[order[-1]](file, decoding, weights.window)
 
 
 def gguf_file(weights: Weights) -> Path:

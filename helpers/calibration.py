@@ -17,7 +17,7 @@ PROMPT = (
 
 
 def calibrate(model: str) -> str | None:
-    """Measure once how fast each engine writes with a model here, and note it beside the weights.
+    """Measure how fast each engine writes with a model here, once, and note it beside the weights.
 
     Each engine loads in a process of its own, so that neither its memory nor its crash is ours. Delete the note
     (``.seconds.json``) to measure anew.
@@ -36,8 +36,8 @@ def calibrate(model: str) -> str | None:
         return None
     file = weights_folder() / WEIGHTS[model].file
     seconds = noted_seconds(file)
-    if not seconds:
-        seconds = {engine: _measure(model, engine) for engine in installed()}
+    if new := [engine for engine in installed() if engine not in seconds]:
+        seconds |= {engine: _measure(model, engine) for engine in new}
         if not any(seconds.values()):
             raise RuntimeError(f"no engine writes with {model} on this machine")
         note = {"machine": machine(), "seconds for a batch": seconds}
@@ -47,11 +47,11 @@ def calibrate(model: str) -> str | None:
 
 
 def batch_seconds(model: str) -> float:
-    """Return the seconds for two prompts of 300 tokens, the model being loaded and warm."""
+    """Return the seconds for four prompts of 300 tokens, the model being loaded and warm."""
     generate = load_gguf(WEIGHTS[model], {"max_new_tokens": 32, "repetition_penalty": 1.0})
     generate([PROMPT[:200]])
     started = time.perf_counter()
-    generate([PROMPT, PROMPT])
+    generate([f"{number}. {PROMPT}" for number in range(4)])
     return round(time.perf_counter() - started, 2)
 
 

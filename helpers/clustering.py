@@ -63,10 +63,10 @@ def cluster(
     distinct, copies = _distinct(vectors)
     options = {"dim": dim, "threshold": threshold, "max_k": max_k, "search": search, "seed": seed}
     clusters = []
-    with _threads().limit(limits=1 if len(vectors) < ONE_THREAD_ROWS else None):
-        for members in _mixture_clusters(distinct, n_neighbors=None, **options):
-            inner = _mixture_clusters(distinct[members], n_neighbors=local_neighbors, **options)
-            clusters += [members[rows] for rows in inner]
+    for members in _mixture_clusters(distinct, n_neighbors=None, **options):
+        inner = _mixture_clusters(distinct[members], n_neighbors=local_neighbors, **options)
+        clusters += [members[rows] for rows in inner]
+    with _threads_for(len(distinct)):
         units = unit_rows(distinct, np.float64)
         clusters = _merge_small(units, clusters, most=max(1, len(vectors) // 2))
         clusters = _soften(units, clusters, margin, max_parents)
@@ -84,16 +84,22 @@ def _distinct(vectors):
 def _mixture_clusters(vectors, n_neighbors, dim, threshold, max_k, search, seed):
     if len(vectors) <= dim + 1:
         return [np.arange(len(vectors))]
-    points = reduce_dimensions(vectors, dim, n_neighbors, seed)
-    mixture, _ = fit_mixture(points, max_k, search, seed)
-    probabilities = mixture.predict_proba(points)  # (n, k)
+    with _threads_for(len(vectors)):
+        points = reduce_dimensions(vectors, dim, n_neighbors, seed)
+        mixture, _ = fit_mixture(points, max_k, search, seed)
+        probabilities = mixture.predict_proba(points)  # (n, k)
     joins = (probabilities > threshold) | (probabilities == probabilities.max(axis=1, keepdims=True))
     return [np.flatnonzero(column) for column in joins.T if column.any()]
 
 
+def _threads_for(rows):
+    """Return a context in which BLAS and FAISS have as many threads as so many rows are worth."""
+    return _libraries().limit(limits=1 if rows < ONE_THREAD_ROWS else None)
+
+
 @cache
-def _threads():
-    """Return what limits the threads of the libraries loaded by now; looking for them takes milliseconds."""
+def _libraries():
+    """Return the libraries with threads that are loaded by now; looking for them takes milliseconds."""
     return ThreadpoolController()
 
 

@@ -9,6 +9,7 @@ from helpers.machine import machine
 
 PACKAGES = {"openvino": "openvino_genai", "llamacpp": "xllamacpp", "transformers": "transformers"}
 """Engine -> package, in the order in which they are tried where nothing was measured."""
+DISTRIBUTIONS = {"openvino": "openvino-genai", "llamacpp": "xllamacpp", "transformers": "transformers"}
 LIMIT = 300
 """Seconds for an engine to load a model and write a batch."""
 
@@ -18,10 +19,19 @@ def engines(file: Path) -> list[str]:
 
     ``WORKBENCH_BACKEND`` leaves one; without it they are in the order measured by `helpers.calibration.calibrate`, and
     OpenVINO comes first where nothing was measured.
+
+    Raises
+    ------
+    ValueError
+        If the environment names an engine that there is not, or that is not installed.
     """
     chosen = os.environ.get("WORKBENCH_BACKEND")
     if chosen and chosen not in PACKAGES:
         raise ValueError(f"no backend {chosen!r}: WORKBENCH_BACKEND is one of {', '.join(PACKAGES)}")
+    if chosen and chosen not in installed():
+        raise ValueError(
+            f"WORKBENCH_BACKEND is {chosen}, which is not here: pip install {DISTRIBUTIONS[chosen]}"
+        )
     if chosen:
         return [chosen]
     seconds = noted_seconds(file)

@@ -133,9 +133,14 @@ class VectorIndex:
     def ranked(
         self, question: str | np.ndarray, where: dict | Callable | None = None
     ) -> Iterator[tuple[Document, float]]:
-        """Yield all documents from the nearest to a question, or to its vector, to the farthest.
+        """Yield all documents from the nearest to the farthest.
 
-        `where` and ties as in `search`.
+        Parameters
+        ----------
+        question : str or array of shape (d,)
+            The text, or what `question_vector` made of it.
+        where : dict or callable, optional
+            This and ties as in `search`.
         """
         passes = where if callable(where) else lambda metadata: (where or {}).items() <= metadata.items()
         query = (self.question_vector(question) if isinstance(question, str) else question)[None]

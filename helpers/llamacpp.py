@@ -1,13 +1,15 @@
 """llama.cpp: a GGUF file run by xllamacpp, which brings it compiled (llama-cpp-python is compiled by its user)."""
 
-import os
 import secrets
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from helpers.machine import cores
+
 # Prompts that are answered at once, and the most tokens that one and its answer may have (about 1 GB for all).
 SLOTS, SLOT_TOKENS = 4, 8192
+WAY_OUT = "lower the budget, or name another engine in WORKBENCH_BACKEND"
 
 
 class LlamaCpp:
@@ -27,7 +29,7 @@ class LlamaCpp:
         params = xllamacpp.CommonParams()
         params.model.path = str(file)
         params.n_parallel, params.n_ctx = SLOTS, SLOTS * min(window, SLOT_TOKENS)
-        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = os.cpu_count()
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = cores()
         params.cache_prompt, params.cache_ram_mib = False, 0
         params.warmup, params.verbosity = False, -1
         params.api_keys = [secrets.token_hex()]  # it listens on a port of this machine, for nobody
@@ -39,14 +41,17 @@ class LlamaCpp:
         Raises
         ------
         ValueError
-            If a prompt is too long, or an option unknown.
+            If a prompt and its answer do not fit a slot.
         """
 
         def chat(prompt):
             message = {"role": "user", "content": prompt}
             completion = self._server.handle_chat_completions({"messages": [message]} | options)
             if "error" in completion:
-                raise ValueError(f"llama.cpp: {completion['error']['message']}")
+                raise ValueError(f"llama.cpp: {completion['error']['message']}: {WAY_OUT}")
+            written = completion["usage"]["completion_tokens"]
+            if completion["choices"][0]["finish_reason"] == "length" and written < options["max_tokens"]:
+                raise ValueError(f"llama.cpp had room for {written} tokens of an answer: {WAY_OUT}")
             return completion
 
         with ThreadPoolExecutor(SLOTS) as pool:

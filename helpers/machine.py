@@ -14,4 +14,11 @@ def machine() -> dict:
         model = next(
             (line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), model
         )
-    return {"system": platform.system(), "processor": model, "cores": os.cpu_count()}
+    return {"system": platform.system(), "processor": model, "cores": cores()}
+
+
+def cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # not on macOS, not on Windows
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

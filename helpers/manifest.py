@@ -7,7 +7,8 @@ import shutil
 import time
 from importlib.metadata import version
 
-from helpers.fetch import WEIGHTS
+from helpers.engines import engines
+from helpers.fetch import WEIGHTS, weights_folder
 from helpers.jsonlines import read_rows
 from helpers.machine import machine
 from helpers.profiles import Profile, load_profile
@@ -99,9 +100,13 @@ def versions() -> dict:
 
 
 def model_hashes(profile: Profile) -> dict:
-    """Return file and sha256 of the profile's weights, as far as they are files."""
+    """Return file and sha256 of the profile's weights, as far as they are files, and the engine that runs them here."""
     return {
-        name: {"file": weights.file, "sha256": weights.sha256}
+        name: {
+            "file": weights.file,
+            "sha256": weights.sha256,
+            "engine": engines(weights_folder() / weights.file)[0],
+        }
         for name, weights in WEIGHTS.items()
         if name in (profile.writer, profile.judge)
     }

@@ -41,7 +41,7 @@ def build_graph(bench: Workbench) -> KnowledgeGraph:
 
 
 class Parts:
-    """What the structures over one corpus stand on, each part built when first asked for."""
+    """What the structures over one corpus stand on; what only some need is built when first asked for."""
 
     def __init__(self, bench: Workbench):
         self._bench = bench

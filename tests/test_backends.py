@@ -220,6 +220,16 @@ def test_the_first_engine_that_is_installed(weights, monkeypatch, tmp_path, miss
     assert load_gguf(weights, DECODING) == (engine, tmp_path / weights.file, DECODING)
 
 
+def test_an_engine_that_was_asked_for_and_is_not_here_names_its_package(weights, monkeypatch, tmp_path):
+    (tmp_path / weights.file).touch()
+    monkeypatch.setenv("WORKBENCH_BACKEND", "llamacpp")
+    monkeypatch.setattr(engines, "find_spec", lambda name: name != "xllamacpp")
+    with pytest.raises(
+        ValueError, match="WORKBENCH_BACKEND is llamacpp, which is not here: pip install xllamacpp"
+    ):
+        load_gguf(weights, DECODING)
+
+
 @pytest.mark.parametrize("engine", LOADERS)
 def test_the_environment_overrides_the_engine(weights, monkeypatch, tmp_path, engine):
     (tmp_path / weights.file).touch()
@@ -234,14 +244,18 @@ def test_an_unknown_engine_is_an_error_that_lists_the_known(weights, monkeypatch
         load_gguf(weights, DECODING)
 
 
+@pytest.mark.filterwarnings("ignore:openvino does not load")
 def test_an_engine_that_does_not_load_leaves_the_work_to_the_next(weights, monkeypatch, tmp_path):
     def broken(*_arguments):
         raise ImportError("libtbb.so.12 is missing")
 
     (tmp_path / weights.file).touch()
     monkeypatch.setattr(backends, "_load_openvino", broken)
-    monkeypatch.setattr(backends, "engines", lambda file: ["openvino", "transformers"])
-    with pytest.warns(UserWarning, match="openvino does not load .*, transformers has to: libtbb.so.12"):
+    monkeypatch.setattr(backends, "engines", lambda file: ["openvino", "llamacpp", "transformers"])
+    with pytest.warns(UserWarning, match="openvino does not load .*, llamacpp has to: libtbb.so.12"):
+        assert load_gguf(weights, DECODING)[0] == "llamacpp"
+    monkeypatch.setattr(backends, "load_llamacpp", broken)
+    with pytest.warns(UserWarning, match="llamacpp does not load .*, transformers has to: libtbb.so.12"):
         assert load_gguf(weights, DECODING)[0] == "transformers"
 
 

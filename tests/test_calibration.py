@@ -1,5 +1,6 @@
 """Measuring each engine once, in a process of its own."""
 
+import json
 import subprocess
 from types import SimpleNamespace
 
@@ -9,6 +10,7 @@ from helpers import calibration
 from helpers import engines as engines_module
 from helpers.calibration import calibrate
 from helpers.engines import PACKAGES, engines
+from helpers.machine import machine
 from helpers.weights import WEIGHTS
 
 MODEL = "smollm2-135m"
@@ -39,6 +41,7 @@ def processes(monkeypatch):
         )
 
     ran = []
+    machine()  # asks a process for the processor, once
     monkeypatch.setattr(subprocess, "run", run)
     return SimpleNamespace(answers=answers, ran=ran)
 
@@ -53,6 +56,15 @@ def test_each_engine_is_measured_once_and_noted(file, processes):
     assert engines(file) == ["transformers", "openvino", "llamacpp"]
     assert calibrate(MODEL) == line
     assert processes.ran == ["openvino", "llamacpp", "transformers"]
+
+
+def test_an_engine_that_came_later_is_measured_too(file, processes):
+    note = {"machine": machine(), "seconds for a batch": {"openvino": 5.0, "transformers": 9.5}}
+    file.with_suffix(".seconds.json").write_text(json.dumps(note))
+    processes.answers["llamacpp"] = "4.0"
+    assert calibrate(MODEL).startswith("smollm2-135m: llamacpp writes on this machine")
+    assert processes.ran == ["llamacpp"]
+    assert engines(file) == ["llamacpp", "openvino", "transformers"]
 
 
 @pytest.mark.parametrize(
@@ -85,4 +97,4 @@ def test_the_batch_is_timed_after_a_first_call(monkeypatch):
     calls = []
     monkeypatch.setattr(calibration, "load_gguf", lambda weights, decoding: calls.append)
     assert calibration.batch_seconds(MODEL) == 0
-    assert [len(call) for call in calls] == [1, 2]
+    assert [len(call) for call in calls] == [1, 4]

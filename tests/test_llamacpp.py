@@ -7,24 +7,28 @@ from types import SimpleNamespace
 import pytest
 
 from helpers.llamacpp import SLOT_TOKENS, SLOTS, load_llamacpp
+from helpers.machine import cores
 
 DECODING = {"max_new_tokens": 7, "repetition_penalty": 1.1}
 
 
 class Server:
-    """Answers in capitals; refuses what begins with "long"."""
+    """Answers in capitals; refuses what begins with "long", and cuts the answer to "cut" short."""
 
     def __init__(self, params):
-        self.params, self.requests, self.threads = params, [], set()
+        self.params, self.requests, self.together = params, [], None
         Server.last = self
 
     def handle_chat_completions(self, request):
         self.requests.append(request)
-        self.threads.add(threading.get_ident())
+        if self.together:
+            self.together.wait()
         text = request["messages"][0]["content"]
         if text.startswith("long"):
             return {"error": {"code": 400, "message": "the request exceeds the available context size"}}
-        return {"choices": [{"message": {"content": f" {text.upper()}\n"}}]}
+        reason = "length" if text == "cut" else "stop"
+        choice = {"message": {"content": f" {text.upper()}\n"}, "finish_reason": reason}
+        return {"choices": [choice], "usage": {"completion_tokens": 3}}
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +43,12 @@ def bindings(monkeypatch):
 def test_answers_come_in_the_order_of_their_prompts(tmp_path):
     prompts = [f"prompt {i}" for i in range(3 * SLOTS)]
     assert load_llamacpp(tmp_path / "m.gguf", DECODING, 2048)(prompts) == [p.upper() for p in prompts]
-    assert 1 <= len(Server.last.threads) <= SLOTS
+
+
+def test_as_many_prompts_as_there_are_slots_are_answered_at_once(tmp_path):
+    generate = load_llamacpp(tmp_path / "m.gguf", DECODING, 2048)
+    Server.last.together = threading.Barrier(SLOTS, timeout=10)  # breaks unless that many wait together
+    assert len(generate(["what"] * 2 * SLOTS)) == 2 * SLOTS
 
 
 def test_decoding_is_greedy_with_the_penalty_over_the_whole_window(tmp_path):
@@ -60,10 +69,17 @@ def test_each_of_the_slots_has_the_model_s_window_up_to_a_limit(tmp_path, window
     load_llamacpp(tmp_path / "m.gguf", DECODING, window)
     assert Server.last.params.n_ctx == SLOTS * slot
     assert Server.last.params.n_parallel == SLOTS
+    assert Server.last.params.cpuparams.n_threads == Server.last.params.cpuparams_batch.n_threads == cores()
     assert Server.last.params.api_keys, "its port would be open to every page in a browser"
 
 
 def test_a_prompt_that_is_too_long_is_an_error(tmp_path):
     generate = load_llamacpp(tmp_path / "m.gguf", DECODING, 2048)
-    with pytest.raises(ValueError, match="llama.cpp: the request exceeds the available context size"):
+    with pytest.raises(ValueError, match="exceeds the available context size: lower the budget, or name"):
         generate(["short", "long one"])
+
+
+def test_an_answer_that_the_slot_has_no_room_for_is_an_error(tmp_path):
+    generate = load_llamacpp(tmp_path / "m.gguf", DECODING, 2048)
+    with pytest.raises(ValueError, match="llama.cpp had room for 3 tokens of an answer: lower the budget"):
+        generate(["cut"])

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from helpers.evaluation import bootstrap_interval
+from helpers.recording import ROOT
 from public.report import (
     between_markers,
     difference_figure,
@@ -149,12 +150,27 @@ def test_variations_show_what_was_changed_and_what_it_costs(tmp_path):
     for number, changed in enumerate(({}, {"leaf tokens": 200, "prompt_tokens": 800})):
         files.append(tmp_path / f"variation-{number}.json")
         trees = {"clustered": {"calls": 58, "tokens read": 59141}}
-        about = {"questions": {"plot": 1, "thematic": 1}, "changed": changed, "trees": trees}
+        about = {
+            "set": "small",
+            "tier": "mini",
+            "questions": {"plot": 1, "thematic": 1},
+            "changed": changed,
+            "trees": trees,
+        }
         write_result(files[-1], about, summarise(rows), sizes(rows))
     assert variations_table(files).splitlines()[2:] == [
         "| nothing | 58 | 59,141 | 0.20 | 0.10 | **0.40** |",
         "| leaf tokens 200, prompt tokens 800 | 58 | 59,141 | 0.20 | 0.10 | **0.40** |",
     ]
+    write_result(files[-1], about | {"tier": "rest"}, summarise(rows), sizes(rows))
+    with pytest.raises(ValueError, match="different sets or tiers"):
+        variations_table(files)
+
+
+def test_the_readme_of_the_project_has_the_markers():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    for name in ("quality", "variations"):
+        assert between_markers(text, name, "new") != text
 
 
 def test_a_readme_without_markers_is_refused():

@@ -194,8 +194,9 @@ def test_a_profile_is_varied_in_its_numbers():
     assert profile == replace(load_profile("cpu"), margin=0.2, prompt_tokens=800)
     assert changes(100, profile) == {"margin": 0.2, "prompt_tokens": 800}
     assert changes(200, load_profile("cpu")) == {"leaf tokens": 200}
-    with pytest.raises(ValueError, match="no number writer in a profile: choose among chunk_tokens"):
-        varied(load_profile("cpu"), ["writer=gpt"])
+    for change in ("chunk_tokens=5", "writer=gpt", "margin=", "margin"):
+        with pytest.raises(ValueError, match=f"'{change}' is not a number for one of prompt_tokens"):
+            varied(load_profile("cpu"), [change])
 
 
 # Answers.

@@ -24,6 +24,15 @@ from public.articles import article_graph
 
 CLUSTERED, CONTIGUOUS = "clustered", "contiguous"
 LEAF_TOKENS = 100
+VARIABLE = {
+    "prompt_tokens": int,
+    "summary_tokens": int,
+    "max_levels": int,
+    "threshold": float,
+    "margin": float,
+    "seed": int,
+}
+"""What decides a tree besides its leaves, and its type."""
 
 
 @dataclass(frozen=True)
@@ -37,18 +46,21 @@ class Settings:
 
 
 def varied(profile: Profile, changes: list[str]) -> Profile:
-    """Return a profile with some fields changed, each given as "field=value".
+    """Return a profile with some fields of `VARIABLE` changed, each given as "field=value".
 
     Raises
     ------
     ValueError
-        If a profile has no such field, or it holds no number.
+        If that is no such field, or no number.
     """
-    numbers = {name: value for name, value in vars(profile).items() if isinstance(value, int | float)}
-    pairs = [change.partition("=")[::2] for change in changes]
-    if unknown := [name for name, _ in pairs if name not in numbers]:
-        raise ValueError(f"no number {', '.join(unknown)} in a profile: choose among {', '.join(numbers)}")
-    return replace(profile, **{name: type(numbers[name])(value) for name, value in pairs})
+    changed = {}
+    for change in changes:
+        name, _, value = change.partition("=")
+        try:
+            changed[name] = VARIABLE[name](value)
+        except (KeyError, ValueError):
+            raise ValueError(f"{change!r} is not a number for one of {', '.join(VARIABLE)}") from None
+    return replace(profile, **changed)
 
 
 def changes(leaf_tokens: int, profile: Profile) -> dict[str, float]:

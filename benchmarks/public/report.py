@@ -134,7 +134,15 @@ def between_markers(text: str, name: str, content: str) -> str:
 
 
 def variations_table(results: Sequence[Path]) -> str:
-    """Return a row for each result on common words: what was changed, what its trees cost, and means by system."""
+    """Return a row for each result on common words: what was changed, what its trees cost, and means by system.
+
+    Raises
+    ------
+    ValueError
+        If the results are on different questions.
+    """
+    if len({(result["set"], result["tier"]) for result, _ in map(load_result, results)}) > 1:
+        raise ValueError("variations of different sets or tiers are no table: keep one in benchmarks/results")
     lines = [
         "| changed | calls | tokens read | " + " | ".join(VARIED_SYSTEMS) + " |",
         "|---" * (len(VARIED_SYSTEMS) + 3) + "|",
@@ -152,11 +160,10 @@ def variations_table(results: Sequence[Path]) -> str:
 
 def write_readme(readme: Path, results: Sequence[Path], variations: Sequence[Path]) -> None:
     """Write the pictures beside the results, and tables and links between the README's markers."""
-    parts = []
-    for path in results:
-        picture = path.with_suffix(".png")
-        difference_figure(load_result(path)[1]).savefig(picture, dpi=110)
-        parts.append(section(path, picture.relative_to(readme.parent).as_posix()))
+    pictures = {path: path.with_suffix(".png") for path in results}
+    parts = [section(path, to.relative_to(readme.parent).as_posix()) for path, to in pictures.items()]
     text = between_markers(readme.read_text(encoding="utf-8"), "quality", "\n\n".join(parts))
     text = between_markers(text, "variations", variations_table(variations))
+    for path, picture in pictures.items():
+        difference_figure(load_result(path)[1]).savefig(picture, dpi=110)
     readme.write_text(text, encoding="utf-8")

@@ -13,6 +13,7 @@ from helpers.embedding import WindowEmbedder
 from helpers.fetch import WEIGHTS, weights_folder
 from helpers.index import VectorIndex
 from helpers.leaves import split_leaves
+from helpers.llamacpp import LlamaCpp
 from helpers.models import load_embedder, load_writer
 from helpers.pages import page_text
 from helpers.profiles import load_profile
@@ -139,14 +140,23 @@ def test_openvino_applies_the_chat_template_once(engine, tokenizer):
     assert engine[-1] == len(tokenizer(chat_prompt(tokenizer, prompt), add_special_tokens=False).input_ids)
 
 
-def test_llamacpp_answers_a_batch_and_refuses_what_is_too_long(monkeypatch):
+def test_llamacpp_answers_a_batch(monkeypatch):
     monkeypatch.setenv("WORKBENCH_BACKEND", "llamacpp")
     writer = load_writer(PROFILE, max_new_tokens=8, whole_sentences=False)
     paris, *others = writer.batch(["What is the capital of France?", *["Name a colour."] * 5])
     assert "Paris" in paris
     assert len(set(others)) == 1 and others[0]
-    with pytest.raises(ValueError, match="llama.cpp: .*context size"):
-        writer.invoke("word " * 3000)
+
+
+def test_llamacpp_applies_the_chat_template_once_and_refuses_what_is_too_long(tokenizer):
+    model, prompt = LlamaCpp(WEIGHTS_FILE, window=256), "What is the capital of France?"
+    (completion,) = model.chats([prompt], max_tokens=8, temperature=0)
+    rendered = tokenizer(chat_prompt(tokenizer, prompt), add_special_tokens=False).input_ids
+    assert completion["usage"]["prompt_tokens"] == len(rendered)
+    with pytest.raises(ValueError, match="llama.cpp: .*lower the budget"):
+        model.chats(["word " * 300], max_tokens=8)
+    with pytest.raises(ValueError, match="llama.cpp had room for"):
+        model.chats(["word " * 200], max_tokens=80, ignore_eos=True)
 
 
 def test_transformers_answers_without_echo(monkeypatch):
