@@ -102,6 +102,24 @@ def test_no_pages_no_leaves():
     assert split_leaves([], count_words, 10, 2) == []
 
 
+@pytest.mark.parametrize(
+    ("chunk_tokens", "expected"),
+    [
+        (9, ["Load it.", "What goes wrong\n\nThe file is missing.", "Then it fails loudly."]),
+        (6, ["Load it.", "What goes wrong", "The file is missing.", "Then it fails loudly."]),
+    ],
+)
+def test_a_heading_stays_with_what_follows_it_while_they_fit(chunk_tokens, expected):
+    text = "Load it.\n\nWhat goes wrong\n\nThe file is missing. Then it fails loudly."
+    assert [leaf.page_content for leaf in split_leaves([page(text)], count_words, chunk_tokens)] == expected
+
+
+def test_code_is_cut_between_lines():
+    code = "a = load()\nb = load()\nc = load()"
+    leaves = split_leaves([page(code)], count_words, 6)
+    assert [leaf.page_content for leaf in leaves] == ["a = load()\nb = load()", "c = load()"]
+
+
 def test_the_overlap_is_repeated_at_the_start_of_the_next_leaf():
     leaves = split_leaves([page("a b c d e f g h i")], count_words, 5, 2)
     assert texts(leaves) == ["a b c", "b c d e f", "e f g h i"]
