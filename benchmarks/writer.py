@@ -30,7 +30,6 @@ OPENVINO_OPTIONS = {
     "as the writer runs": {},
     "float32": {"INFERENCE_PRECISION_HINT": "f32"},
     "bfloat16": {"INFERENCE_PRECISION_HINT": "bf16"},
-    "cache in float32": {"KV_CACHE_PRECISION": "f32"},
     "activations not quantised": {"DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"},
     "activations in groups of 128": {"DYNAMIC_QUANTIZATION_GROUP_SIZE": "128"},
     "throughput hint": {"PERFORMANCE_HINT": "THROUGHPUT"},

@@ -281,9 +281,18 @@ def test_the_likeliest_option_counts_by_its_tokens():
     about = ("q", "multiple choice", "Who?", ("the old king",))
     scorer = Scorer(FakeReader(), KeptNumbers())
     right = Question(*about, options=options, answer_index=0)
-    assert scorer.score(right, [leaf("the old king")]) == {"gain": pytest.approx(2), "correct": 1}
+    measures = scorer.score(right, [leaf("the old king")])
+    assert measures == {"gain": pytest.approx(2), "correct": 1, "correct by gain": 1}
     wrong = Question(*about, options=options, answer_index=2)
-    assert scorer.score(wrong, [leaf("the old king")]) == {"gain": 0, "correct": 0}
+    assert scorer.score(wrong, [leaf("the old king")]) == {"gain": 0, "correct": 0, "correct by gain": 0}
+
+
+def test_an_option_that_is_likely_by_itself_does_not_win_by_gain():
+    # "queen" stands in the question: it is as likely without the context, and the likeliest with it.
+    question = Question("q", "multiple choice", "Who fed the queen?", ("a young cook",), None, (),
+                        ("queen", "a young cook"), 1)  # fmt: skip
+    measures = Scorer(FakeReader(), KeptNumbers()).score(question, [leaf("it was the cook")])
+    assert (measures["correct"], measures["correct by gain"]) == (0, 1)
 
 
 def test_a_context_is_read_once_whatever_system_found_it():

@@ -42,17 +42,21 @@ class Scorer:
         dict of str to float
             ``gain``: nats a token by which the context makes the first gold answer likelier than no context does.
             With options also ``correct``: 1 if the right option is the likeliest, in nats a token of the option (of
-            equal ones the first), else 0.
+            equal ones the first), else 0; and ``correct by gain``: 1 if it is the one that the context makes likelier
+            by most (Holtzman et al., EMNLP 2021), so that an option does not win by its wording alone.
         """
         gold = question.answer_index if question.options else 0
         texts = list(question.options or question.answers[:1])
         with_context = self._per_token(prompt(question.text, hits), texts)
         without = self._per_token(prompt(question.text, []), texts)
-        measures = {"gain": with_context[gold] - without[gold]}
-        if question.options:
-            best = max(range(len(texts)), key=lambda i: (with_context[i], -i))
-            measures["correct"] = float(best == gold)
-        return measures
+        gains = [with_ - alone for with_, alone in zip(with_context, without, strict=True)]
+        if not question.options:
+            return {"gain": gains[gold]}
+        return {
+            "gain": gains[gold],
+            "correct": float(_first_best(with_context) == gold),
+            "correct by gain": float(_first_best(gains) == gold),
+        }
 
     def _per_token(self, prompt, texts):
         key = content_key("log-likelihoods", self.reader.identity, prompt, texts)
@@ -63,6 +67,10 @@ class Scorer:
         return [
             value / max(1, self.reader.count_tokens(text)) for value, text in zip(sums, texts, strict=True)
         ]
+
+
+def _first_best(values):
+    return values.index(max(values))
 
 
 def prompt(question: str, hits: Sequence[Document]) -> str:

@@ -19,6 +19,7 @@ HEADLINES = {
     "answer words": ("common words of the answer", False),
     "facts": ("supporting facts", False),
     "correct": ("right option", False),
+    "correct by gain": ("right option by gain", False),
     "gain": ("gain, nats a token", False),
 }
 

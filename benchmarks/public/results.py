@@ -22,6 +22,7 @@ MEASURES = (
     "words",
     "answer words",
     "correct",
+    "correct by gain",
     "gain",
 )
 """Names of measures; see `public.measures`, and `public.answers` and `public.likelihood` for the last three."""
