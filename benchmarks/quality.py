@@ -54,10 +54,12 @@ def run(options: argparse.Namespace) -> None:
     told = estimate(measured, not options.extract, options.likelihood, options.answers, read)
     print(told, flush=True)
     rows = list(measured.rows())
+    contexts = list(measured.all_contexts(*read)) if options.likelihood or options.answers else []
     if options.likelihood:
-        rows = _joined(rows, _likelihoods(measured, options.likelihood, read))
+        rows = _joined(rows, _likelihoods(contexts, folder, options.likelihood))
     if options.answers:
-        rows = _joined(rows, _answers(measured, profile, read))
+        rows = _joined(rows, _answers(contexts, folder, profile))
+    changed = changes(options.leaf_tokens, profile)
     write_rows(folder / f"rows-{options.tier}.jsonl", rows)
     about = {
         "set": data.name,
@@ -67,7 +69,7 @@ def run(options: argparse.Namespace) -> None:
         "writer": writer,
         "reader": options.likelihood,
         "leaf tokens": options.leaf_tokens,
-        "changed": changes(options.leaf_tokens, profile),
+        "changed": changed,
         "profile": vars(profile),
         "models": model_hashes(profile),
         "bootstrap": {"resamples": RESAMPLES, "seed": SEED, "level": 0.95},
@@ -75,29 +77,28 @@ def run(options: argparse.Namespace) -> None:
         "machine": machine(),
         "versions": versions(),
     }
-    kind = f"variation-{variant}" if changes(options.leaf_tokens, profile) else "quality"
+    kind = f"variation-{variant}" if changed else "quality"
     output = options.output or RESULTS / f"{kind}-{data.name}-{options.tier}.json"
     write_result(output, about, summarise(rows), sizes(rows))
     print(f"{len(rows):,} rows in {folder}, means in {output}")
 
 
-def _likelihoods(measured, profile_name, read):
+def _likelihoods(contexts, folder, profile_name):
     """Yield rows with the measures of a reader, which reads each different context once."""
     from helpers.likelihood import Reader
 
-    journal = Journal(measured.folder / f"likelihoods-{profile_name}.jsonl")
+    journal = Journal(folder / f"likelihoods-{profile_name}.jsonl")
     scorer = Scorer(Reader.load(load_profile(profile_name)), journal)
-    contexts = list(measured.all_contexts(*read))
     with closing(journal):
         yield from tqdm(scored(contexts, scorer), total=len(contexts), desc="likelihoods", unit="context")
 
 
-def _answers(measured, profile, read):
+def _answers(contexts, folder, profile):
     """Yield rows with the measures of the answers that the profile's writer gives."""
-    journal = Journal(measured.folder / "answers.jsonl")
+    journal = Journal(folder / "answers.jsonl")
     writer = load_writer(profile, journal, progress=True)
     with closing(journal):
-        yield from answered(measured.all_contexts(*read), writer)
+        yield from answered(contexts, writer)
 
 
 def _joined(rows, others):

@@ -9,7 +9,6 @@ from helpers.machine import machine
 
 PACKAGES = {"openvino": "openvino_genai", "llamacpp": "xllamacpp", "transformers": "transformers"}
 """Engine -> package, in the order in which they are tried where nothing was measured."""
-DISTRIBUTIONS = {"openvino": "openvino-genai", "llamacpp": "xllamacpp", "transformers": "transformers"}
 LIMIT = 300
 """Seconds for an engine to load a model and write a batch."""
 
@@ -29,9 +28,7 @@ def engines(file: Path) -> list[str]:
     if chosen and chosen not in PACKAGES:
         raise ValueError(f"no backend {chosen!r}: WORKBENCH_BACKEND is one of {', '.join(PACKAGES)}")
     if chosen and chosen not in installed():
-        raise ValueError(
-            f"WORKBENCH_BACKEND is {chosen}, which is not here: pip install {DISTRIBUTIONS[chosen]}"
-        )
+        raise ValueError(f"WORKBENCH_BACKEND is {chosen}, which is not here: pip install {PACKAGES[chosen]}")
     if chosen:
         return [chosen]
     seconds = noted_seconds(file)

@@ -35,7 +35,7 @@ class LlamaCpp:
         params.api_keys = [secrets.token_hex()]  # it listens on a port of this machine, for nobody
         self._server = xllamacpp.Server(params)
 
-    def chats(self, prompts: Sequence[str], **options) -> list[dict]:
+    def chats(self, prompts: Sequence[str], max_tokens: int, **options) -> list[dict]:
         """Return the completion of each prompt, as an OpenAI-compatible endpoint gives it.
 
         Raises
@@ -45,12 +45,12 @@ class LlamaCpp:
         """
 
         def chat(prompt):
-            message = {"role": "user", "content": prompt}
-            completion = self._server.handle_chat_completions({"messages": [message]} | options)
+            request = {"messages": [{"role": "user", "content": prompt}], "max_tokens": max_tokens}
+            completion = self._server.handle_chat_completions(request | options)
             if "error" in completion:
                 raise ValueError(f"llama.cpp: {completion['error']['message']}: {WAY_OUT}")
             written = completion["usage"]["completion_tokens"]
-            if completion["choices"][0]["finish_reason"] == "length" and written < options["max_tokens"]:
+            if completion["choices"][0]["finish_reason"] == "length" and written < max_tokens:
                 raise ValueError(f"llama.cpp had room for {written} tokens of an answer: {WAY_OUT}")
             return completion
 

@@ -123,9 +123,9 @@ class TreeUpdater(TreeBuilder):
             levels.append([root])
             children[root] = list(levels[number])
         levels[number] = [*levels[number], new]
-        for parent in [p for level in levels[number + 1 : number + 2] for p in level if name in children[p]][
-            :1
-        ]:
+        above = levels[number + 1] if number + 1 < len(levels) else []
+        parent = next((parent for parent in above if name in children[parent]), None)
+        if parent:
             children[parent] = [*children[parent], new]
 
     def _rewrite(self, tree, base, levels, children):
@@ -137,9 +137,8 @@ class TreeUpdater(TreeBuilder):
                 return
             wanted = {name: dict.fromkeys(id_now[i] for i in children[name] if i in id_now) for name in names}
             groups = {name: [base.nodes[i] for i in ids] for name, ids in wanted.items() if ids}
+            groups = self._parted(groups, tree, levels, children, number)
             changed = [name for name, group in groups.items() if not _same(tree, name, group)]
-            groups = self._parted(groups, changed, levels, children, number)
-            changed = [name for name in groups if name in changed or name not in wanted]
             written = self.writer.summaries([_passages(groups[name]) for name in changed], first + number)
             texts = dict(zip(changed, written, strict=True))
             for name, group in groups.items():
@@ -149,12 +148,12 @@ class TreeUpdater(TreeBuilder):
                 if node.metadata["id"] not in base.nodes:  # two clusters may have become one
                     base.put(node)
 
-    def _parted(self, groups, changed, levels, children, number):
+    def _parted(self, groups, tree, levels, children, number):
         """Return clusters with those that have grown over the prompt's cap in parts, the first by the old name."""
         parted = {}
         for name, group in groups.items():
             parted[name] = group
-            if name not in changed or len(group) <= 2 or self.writer.fits(_passages(group)):
+            if _same(tree, name, group) or len(group) <= 2 or self.writer.fits(_passages(group)):
                 continue
             parted[name], *others = self.groups(group)
             for part, other in enumerate(others, 2):

@@ -45,7 +45,7 @@ class Settings:
     leaf_tokens: int = LEAF_TOKENS
 
 
-def varied(profile: Profile, changes: list[str]) -> Profile:
+def varied(profile: Profile, fields: list[str]) -> Profile:
     """Return a profile with some fields of `VARIABLE` changed, each given as "field=value".
 
     Raises
@@ -54,12 +54,12 @@ def varied(profile: Profile, changes: list[str]) -> Profile:
         If that is no such field, or no number.
     """
     changed = {}
-    for change in changes:
-        name, _, value = change.partition("=")
+    for field in fields:
+        name, _, value = field.partition("=")
         try:
             changed[name] = VARIABLE[name](value)
         except (KeyError, ValueError):
-            raise ValueError(f"{change!r} is not a number for one of {', '.join(VARIABLE)}") from None
+            raise ValueError(f"{field!r} is not a number for one of {', '.join(VARIABLE)}") from None
     return replace(profile, **changed)
 
 
