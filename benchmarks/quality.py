@@ -23,14 +23,14 @@ from helpers.models import load_embedder, load_writer
 from helpers.profiles import load_profile
 from helpers.recording import ROOT, Journal
 from public.answers import answered
-from public.corpora import LEAF_TOKENS, Settings, changes, varied
+from public.corpora import Settings, changes, varied
 from public.estimates import estimate
 from public.likelihood import Scorer, scored
 from public.report import write_readme
 from public.results import RESAMPLES, SEED, sizes, summarise, write_result
 from public.runs import Run
 from public.sets import TIERS, load_set
-from public.summaries import PROMPTS, load_summariser
+from public.summaries import DEFAULT_PROMPT, PROMPTS, load_summariser
 from public.systems import default_systems
 
 RESULTS = Path(__file__).parent / "results"
@@ -42,9 +42,9 @@ def run(options: argparse.Namespace) -> None:
     profile = varied(load_profile(options.profile), options.vary)
     embedder = load_embedder(profile)
     summariser = load_summariser(profile, options.prompt, embedder.count_tokens, options.extract)
-    settings = Settings(profile, embedder, summariser, options.leaf_tokens)
+    settings = Settings(profile, embedder, summariser)
     writer = "extract" if options.extract else f"{profile.name}-{options.prompt}"
-    variant = "-".join([writer, str(options.leaf_tokens), *options.vary])
+    variant = "-".join([writer, *options.vary])
     folder = ROOT / "build" / "quality" / data.name / variant
     systems = options.systems or default_systems(data.is_pooled)
     measured = Run(data, settings, folder, systems, options.budgets)
@@ -59,7 +59,7 @@ def run(options: argparse.Namespace) -> None:
         rows = _joined(rows, _likelihoods(contexts, folder, options.likelihood))
     if options.answers:
         rows = _joined(rows, _answers(contexts, folder, profile))
-    changed = changes(options.leaf_tokens, profile)
+    changed = changes(profile) | ({"prompt": options.prompt} if options.prompt != DEFAULT_PROMPT else {})
     write_rows(folder / f"rows-{options.tier}.jsonl", rows)
     about = {
         "set": data.name,
@@ -68,7 +68,6 @@ def run(options: argparse.Namespace) -> None:
         "questions": Counter(question.kind for question in data.questions),
         "writer": writer,
         "reader": options.likelihood,
-        "leaf tokens": options.leaf_tokens,
         "changed": changed,
         "profile": vars(profile),
         "models": model_hashes(profile),
@@ -119,11 +118,10 @@ def main() -> None:
     runs.add_argument("--data", type=Path, required=True, help="folder of docs.jsonl and questions.jsonl")
     runs.add_argument("--tier", choices=TIERS, default="mini")
     runs.add_argument("--budgets", type=int, nargs="+", default=[400, 800, 2000])
-    runs.add_argument("--leaf-tokens", type=int, default=LEAF_TOKENS)
     runs.add_argument("--systems", nargs="+", help="names in public/systems.py")
     runs.add_argument("--profile", help="of embedder and writer")
     runs.add_argument("--vary", nargs="+", default=[], metavar="FIELD=VALUE", help="numbers of the profile")
-    runs.add_argument("--prompt", choices=PROMPTS, default="text")
+    runs.add_argument("--prompt", choices=PROMPTS, default=DEFAULT_PROMPT)
     runs.add_argument("--extract", action="store_true", help="first sentences as summaries, no writer")
     runs.add_argument(
         "--likelihood", metavar="PROFILE", help="also measure by this profile's writer as reader"

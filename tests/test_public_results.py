@@ -147,7 +147,7 @@ def test_variations_show_what_was_changed_and_what_it_costs(tmp_path):
         for system, words in (("leaf RAG", 0.2), ("collapsed tree", 0.1), ("tree, by scope", 0.4))
     ]
     files = []
-    for number, changed in enumerate(({}, {"leaf tokens": 200, "prompt_tokens": 800})):
+    for number, changed in enumerate(({}, {"chunk_tokens": 200, "prompt_tokens": 800})):
         files.append(tmp_path / f"variation-{number}.json")
         trees = {"clustered": {"calls": 58, "tokens read": 59141}}
         about = {
@@ -160,7 +160,7 @@ def test_variations_show_what_was_changed_and_what_it_costs(tmp_path):
         write_result(files[-1], about, summarise(rows), sizes(rows))
     assert variations_table(files).splitlines()[2:] == [
         "| nothing | 58 | 59,141 | 0.20 | 0.10 | **0.40** |",
-        "| leaf tokens 200, prompt tokens 800 | 58 | 59,141 | 0.20 | 0.10 | **0.40** |",
+        "| chunk tokens 200, prompt tokens 800 | 58 | 59,141 | 0.20 | 0.10 | **0.40** |",
     ]
     write_result(files[-1], about | {"tier": "rest"}, summarise(rows), sizes(rows))
     with pytest.raises(ValueError, match="different sets or tiers"):

@@ -14,7 +14,7 @@ from public.articles import article_graph
 from public.corpora import CLUSTERED, CONTIGUOUS, Corpus, Settings, changes, varied
 from public.estimates import estimate
 from public.likelihood import Scorer, prompt, scored
-from public.runs import Run
+from public.runs import Context, Run
 from public.sets import Passage, PublicSet, Question
 from public.summaries import FirstSentences, load_summariser
 from public.systems import SYSTEMS, default_systems, needs_trees
@@ -37,8 +37,8 @@ def page(name, rounds=2):
 
 
 def settings(writer):
-    profile = replace(load_profile("cpu"), prompt_tokens=60)
-    return Settings(profile, WordEmbedder(), writer, leaf_tokens=8)
+    profile = replace(load_profile("cpu"), prompt_tokens=60, chunk_tokens=8)
+    return Settings(profile, WordEmbedder(), writer)
 
 
 @pytest.fixture
@@ -192,10 +192,10 @@ def test_an_unknown_prompt_is_refused():
 def test_a_profile_is_varied_in_its_numbers():
     profile = varied(load_profile("cpu"), ["margin=0.2", "prompt_tokens=800"])
     assert profile == replace(load_profile("cpu"), margin=0.2, prompt_tokens=800)
-    assert changes(100, profile) == {"margin": 0.2, "prompt_tokens": 800}
-    assert changes(200, load_profile("cpu")) == {"leaf tokens": 200}
-    for change in ("chunk_tokens=5", "writer=gpt", "margin=", "margin"):
-        with pytest.raises(ValueError, match=f"'{change}' is not a number for one of prompt_tokens"):
+    assert changes(profile) == {"margin": 0.2, "prompt_tokens": 800}
+    assert changes(load_profile("cpu")) == {}
+    for change in ("token_budget=5", "writer=gpt", "margin=", "margin"):
+        with pytest.raises(ValueError, match=f"'{change}' is not a number for one of chunk_tokens"):
             varied(load_profile("cpu"), [change])
 
 
@@ -217,9 +217,9 @@ def test_answers_are_measured_by_the_words_that_references_share():
     asked = Question("q", "plot", "Why?", ("The captain fled Venus.", "From Venus fled the captain."))
     choice = Question("c", "multiple choice", "Who?", ("a",), options=("a", "b"), answer_index=0)
     contexts = [
-        (asked, "leaf RAG", 40, [leaf("The captain slept.")], 0.1),
-        (choice, "leaf RAG", 40, [leaf("The captain slept.")], 0.1),
-        (asked, "fusion", 40, [leaf("Venus: the captain fled.")], 0.1),
+        Context(asked, "leaf RAG", 40, [leaf("The captain slept.")], 0.1),
+        Context(choice, "leaf RAG", 40, [leaf("The captain slept.")], 0.1),
+        Context(asked, "fusion", 40, [leaf("Venus: the captain fled.")], 0.1),
     ]
     writer = EchoWriter()
     rows = list(answered(contexts, writer))
@@ -227,7 +227,7 @@ def test_answers_are_measured_by_the_words_that_references_share():
         ("leaf RAG", round(1 / 3, 6)),
         ("fusion", 1),
     ]
-    assert writer.batches == [[answer_prompt("Why?", hits) for *_, hits, _ in contexts[::2]]]
+    assert writer.batches == [[answer_prompt("Why?", context.hits) for context in contexts[::2]]]
 
 
 def test_the_estimate_counts_what_a_model_reads(tmp_path, data):
@@ -297,7 +297,7 @@ def test_an_option_that_is_likely_by_itself_does_not_win_by_gain():
 
 def test_a_context_is_read_once_whatever_system_found_it():
     reader, question = FakeReader(), Question("q", "plot", "Why?", ("the king",))
-    contexts = [(question, system, 40, [leaf("the king")], 0.1) for system in ("leaf RAG", "fusion")]
+    contexts = [Context(question, system, 40, [leaf("the king")], 0.1) for system in ("leaf RAG", "fusion")]
     rows = list(scored(contexts, Scorer(reader, KeptNumbers())))
     assert [row["system"] for row in rows] == ["leaf RAG", "fusion"]
     assert reader.read == [prompt("Why?", [leaf("the king")]), prompt("Why?", [])]

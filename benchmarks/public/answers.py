@@ -8,6 +8,7 @@ from langchain_core.runnables import Runnable
 
 from helpers.summaries import join_passages
 from public.measures import common_words, word_recall
+from public.runs import Context
 
 ANSWER_PROMPT = PromptTemplate.from_template(
     """Below are passages from a longer text.
@@ -21,21 +22,20 @@ and things."""
 )
 
 
-def answered(contexts: Iterable[tuple], writer: Runnable) -> Iterator[dict]:
-    """Yield a row with ``answer words`` for each (question, system, budget, hits, seconds) that it applies to.
+def answered(contexts: Iterable[Context], writer: Runnable) -> Iterator[dict]:
+    """Yield a row with ``answer words`` for each context that it applies to.
 
     That is for questions without options whose references have words in common. All prompts reach the writer at once;
     one with a journal answers the same question over the same context once.
     """
     asked = [
-        (question, system, budget, hits, gold)
-        for question, system, budget, hits, _ in contexts
-        if not question.options and (gold := common_words(question.answers))
+        (context, gold)
+        for context in contexts
+        if not context.question.options and (gold := common_words(context.question.answers))
     ]
-    prompts = [prompt(question.text, hits) for question, _, _, hits, _ in asked]
-    for (question, system, budget, _, gold), text in zip(asked, writer.batch(prompts), strict=True):
-        about = {"question": question.id, "kind": question.kind, "system": system, "budget": budget}
-        yield about | {"answer words": round(word_recall(gold, [text]), 6)}
+    prompts = [prompt(context.question.text, context.hits) for context, _ in asked]
+    for (context, gold), text in zip(asked, writer.batch(prompts), strict=True):
+        yield context.about | {"answer words": round(word_recall(gold, [text]), 6)}
 
 
 def prompt(question: str, hits: Sequence[Document]) -> str:

@@ -23,26 +23,26 @@ from public.ablations import ContiguousBuilder, LineageEmbedder
 from public.articles import article_graph
 
 CLUSTERED, CONTIGUOUS = "clustered", "contiguous"
-LEAF_TOKENS = 100
 VARIABLE = {
+    "chunk_tokens": int,
     "prompt_tokens": int,
     "summary_tokens": int,
+    "repetition_penalty": float,
     "max_levels": int,
     "threshold": float,
     "margin": float,
     "seed": int,
 }
-"""What decides a tree besides its leaves, and its type."""
+"""What decides a tree besides its pages and prompt, and its type."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How corpora are built: the profile, the size of leaves in tokens, and the writer of summaries."""
+    """How corpora are built: the profile, the embedder, and the writer of summaries."""
 
     profile: Profile
     embedder: WindowEmbedder
     summarise: object
-    leaf_tokens: int = LEAF_TOKENS
 
 
 def varied(profile: Profile, fields: list[str]) -> Profile:
@@ -63,11 +63,10 @@ def varied(profile: Profile, fields: list[str]) -> Profile:
     return replace(profile, **changed)
 
 
-def changes(leaf_tokens: int, profile: Profile) -> dict[str, float]:
-    """Return what differs from the size of leaves that is usual here, and from the profile as it is by its name."""
+def changes(profile: Profile) -> dict[str, float]:
+    """Return what differs from the profile as it is by its name."""
     usual = vars(load_profile(profile.name))
-    changed = {name: value for name, value in vars(profile).items() if value != usual[name]}
-    return changed if leaf_tokens == LEAF_TOKENS else {"leaf tokens": leaf_tokens} | changed
+    return {name: value for name, value in vars(profile).items() if value != usual[name]}
 
 
 class Corpus:
@@ -88,7 +87,7 @@ class Corpus:
     @cached_property
     def leaves(self) -> list[Document]:
         """Leaves without overlap: a word counts once in every budget."""
-        return split_leaves(self.pages, self.count_tokens, self.settings.leaf_tokens, overlap=0)
+        return split_leaves(self.pages, self.count_tokens, self.settings.profile.chunk_tokens, overlap=0)
 
     @property
     def count_tokens(self):
@@ -149,7 +148,7 @@ class Corpus:
     @cached_property
     def families(self) -> tuple[dict[str, Document], VectorIndex]:
         """Parents by id, and their children in an index; a parent is three leaves long, a child half a leaf."""
-        leaf = self.settings.leaf_tokens
+        leaf = self.settings.profile.chunk_tokens
         parents, children = split_families(self.pages, self.count_tokens, 3 * leaf, max(1, leaf // 2))
         return parents, VectorIndex.build(children, self.settings.embedder)
 

@@ -7,6 +7,7 @@ from langchain_core.documents import Document
 
 from helpers.recording import Journal, content_key
 from helpers.summaries import join_passages
+from public.runs import Context
 from public.sets import Question
 
 
@@ -79,8 +80,8 @@ def prompt(question: str, hits: Sequence[Document]) -> str:
     return f"{text}\n\nQuestion: {question}" if hits else f"Question: {question}"
 
 
-def scored(contexts: Iterable[tuple], scorer: Scorer) -> Iterator[dict]:
-    """Yield a row of likelihood measures for each (question, system, budget, hits, seconds)."""
-    for question, system, budget, hits, _ in contexts:
-        about = {"question": question.id, "kind": question.kind, "system": system, "budget": budget}
-        yield about | {name: round(value, 6) for name, value in scorer.score(question, hits).items()}
+def scored(contexts: Iterable[Context], scorer: Scorer) -> Iterator[dict]:
+    """Yield a row of likelihood measures for each context."""
+    for context in contexts:
+        measures = scorer.score(context.question, context.hits)
+        yield context.about | {name: round(value, 6) for name, value in measures.items()}

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
 
 from langchain_core.documents import Document
@@ -12,6 +13,27 @@ from public.corpora import CLUSTERED, CONTIGUOUS, Corpus, Settings
 from public.measures import measure
 from public.sets import PublicSet, Question
 from public.systems import SYSTEMS, needs_trees
+
+
+class Context(NamedTuple):
+    """What a system found for a question within a budget of tokens, and in how many seconds."""
+
+    question: Question
+    system: str
+    budget: int
+    hits: list[Document]
+    seconds: float
+
+    @property
+    def about(self) -> dict:
+        """The columns that every row of measures begins with."""
+        question = self.question
+        return {
+            "question": question.id,
+            "kind": question.kind,
+            "system": self.system,
+            "budget": self.budget,
+        }
 
 
 class Run:
@@ -55,16 +77,11 @@ class Run:
         """Yield a row a question, system and budget: ids and numbers, no text."""
         with tqdm(self.corpora.items(), desc=self.data.name, unit="document", disable=not progress) as bar:
             for name, corpus in bar:
-                for question, system, budget, hits, seconds in self.contexts(name):
-                    yield self._row(corpus, question, system, budget, hits, seconds)
+                for context in self.contexts(name):
+                    yield self._row(corpus, context)
 
-    def contexts(
-        self, name: str, systems=None, budgets=None
-    ) -> Iterator[tuple[Question, str, int, list[Document], float]]:
-        """Yield question, system, budget, hits, and the seconds of finding them, for one corpus.
-
-        For all systems and budgets of the run, or for some.
-        """
+    def contexts(self, name: str, systems=None, budgets=None) -> Iterator[Context]:
+        """Yield the contexts of one corpus, for all systems and budgets of the run, or for some."""
         corpus, questions = self.corpora[name], self.questions(name)
         # Embedded beforehand: it is the same for every system.
         self.settings.embedder.embed_documents([question.text for question in questions])
@@ -75,24 +92,24 @@ class Run:
                 for question in questions:
                     started = time.perf_counter()
                     hits = retriever.invoke(question.text)
-                    yield question, system, budget, hits, time.perf_counter() - started
+                    yield Context(question, system, budget, hits, time.perf_counter() - started)
 
-    def all_contexts(self, systems, budgets) -> Iterator[tuple[Question, str, int, list[Document], float]]:
+    def all_contexts(self, systems, budgets) -> Iterator[Context]:
         """Yield the `contexts` of all corpora."""
         for name in self.corpora:
             yield from self.contexts(name, systems, budgets)
 
-    def _row(self, corpus, question, system, budget, hits, seconds):
-        tokens = [corpus.count_tokens(hit.page_content) for hit in hits]
-        levels = [hit.metadata["level"] for hit in hits]
-        about = {"question": question.id, "kind": question.kind, "system": system, "budget": budget}
+    def _row(self, corpus, context):
+        tokens = [corpus.count_tokens(hit.page_content) for hit in context.hits]
+        levels = [hit.metadata["level"] for hit in context.hits]
         sizes = {
             "tokens": sum(tokens),
             "summary tokens": sum(n for n, level in zip(tokens, levels, strict=True) if level > 0),
-            "ms": round(1000 * seconds, 2),
+            "ms": round(1000 * context.seconds, 2),
         }
-        found = measure(question, hits, tree_of(corpus, system), self.data.is_pooled)
-        return about | sizes | {name: round(value, 6) for name, value in found.items()}
+        tree = tree_of(corpus, context.system)
+        found = measure(context.question, context.hits, tree, self.data.is_pooled)
+        return context.about | sizes | {name: round(value, 6) for name, value in found.items()}
 
     def costs(self) -> dict:
         """Return what the trees took to build, summed over the corpora: calls, tokens, seconds."""
