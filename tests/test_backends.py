@@ -187,6 +187,22 @@ def test_a_hub_out_of_reach_names_the_model_and_the_command(monkeypatch):
 # GGUF files.
 
 
+@pytest.mark.parametrize(
+    ("abilities", "dtype"),
+    [
+        ({"avx512_f": True, "avx512_bf16": True}, torch.bfloat16),
+        ({"avx512_f": True, "avx512_bf16": False, "amx_bf16": True}, torch.bfloat16),
+        ({"avx512_f": True, "avx512_bf16": False, "amx_bf16": False}, torch.float32),
+        ({}, torch.float32),
+    ],
+)
+def test_transformers_writes_in_bfloat16_only_where_the_processor_multiplies_it(
+    abilities, dtype, monkeypatch
+):
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: abilities)
+    assert backends.writing_dtype() == dtype
+
+
 LOADERS = {"openvino": "_load_openvino", "llamacpp": "load_llamacpp", "transformers": "_load_transformers"}
 
 
