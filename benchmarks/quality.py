@@ -23,14 +23,14 @@ from helpers.models import load_embedder, load_writer
 from helpers.profiles import load_profile
 from helpers.recording import ROOT, Journal
 from public.answers import answered
-from public.corpora import Settings, changes, varied
 from public.estimates import estimate
 from public.likelihood import Scorer, scored
 from public.report import write_readme
 from public.results import RESAMPLES, SEED, sizes, summarise, write_result
 from public.runs import Run
 from public.sets import TIERS, load_set
-from public.summaries import DEFAULT_PROMPT, PROMPTS, load_summariser
+from public.settings import Settings, changes, varied
+from public.summaries import DEFAULT_PROMPT, PROMPTS, load_gist_writer, load_summariser
 from public.systems import default_systems
 
 RESULTS = Path(__file__).parent / "results"
@@ -42,7 +42,8 @@ def run(options: argparse.Namespace) -> None:
     profile = varied(load_profile(options.profile), options.vary)
     embedder = load_embedder(profile)
     summariser = load_summariser(profile, options.prompt, embedder.count_tokens, options.extract)
-    settings = Settings(profile, embedder, summariser)
+    gist = load_gist_writer(profile, embedder.count_tokens, options.extract)
+    settings = Settings(profile, embedder, summariser, gist)
     writer = "extract" if options.extract else f"{profile.name}-{options.prompt}"
     variant = "-".join([writer, *options.vary])
     folder = ROOT / "build" / "quality" / data.name / variant

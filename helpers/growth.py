@@ -19,7 +19,7 @@ class TreeBuilder:
     """Grows trees; see `helpers.tree.build_tree` for what its fields mean.
 
     With ``per_source``, each page has a subtree of its own, and a common top grows on their roots;
-    ``max_levels`` then holds for each of them.
+    ``max_levels`` then holds for each of them. With ``gist``, clusters are made of the gists of leaves.
     """
 
     embedder: Embeddings
@@ -27,22 +27,38 @@ class TreeBuilder:
     clustering: dict = field(default_factory=dict)
     max_levels: int = 3
     per_source: bool = False
+    gist: ClusterWriter | None = None
+
+    @property
+    def base(self) -> int:
+        """The level that clusters are made of: that of leaves, or of their gists."""
+        return 0 if self.gist is None else 1
 
     def build(self, leaves: Sequence[Document]) -> Tree:
         """Build a tree from nothing."""
         tree = Tree(map(leaf_node, leaves))
         try:
+            self.add_gists(tree)
             self.grow_pages(tree, {leaf.metadata["source"] for leaf in tree.levels[0]})
             self.grow_top(tree)
         finally:
             self.writer.journal.close()  # else a failed build would keep its own repetition out
         return tree
 
+    def add_gists(self, tree: Tree) -> None:
+        """Put a gist over each leaf that has none, if leaves have gists."""
+        if self.gist is None:
+            return
+        bare = [leaf for leaf in tree.levels[0] if not tree.parents(leaf.metadata["id"])]
+        texts = self.gist.summaries([[leaf.page_content] for leaf in bare], level=1)
+        for leaf, text in zip(bare, texts, strict=True):
+            tree.put(summary_node(text, 1, [leaf]))
+
     def grow_pages(self, tree: Tree, sources: Collection[str]) -> None:
         """Grow the subtrees of some pages, if pages have their own; one of a single leaf needs no summary."""
         pages = {}
-        for leaf in tree.levels[0] if self.per_source else ():
-            pages.setdefault(leaf.metadata["source"], []).append(leaf)
+        for node in tree.levels[self.base] if self.per_source else ():
+            pages.setdefault(node.metadata["sources"][0], []).append(node)
         self.grow(tree, [page for source, page in pages.items() if source in sources and len(page) > 1])
 
     def grow_top(self, tree: Tree) -> None:

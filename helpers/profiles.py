@@ -25,6 +25,7 @@ class Profile:
     writer_ratio: float = 1.0
     """Tokens of the writer for one of the embedder's, where the writer's tokenizer cuts text finer."""
     summary_tokens: int = 180
+    gist_tokens: int = 60
     answer_tokens: int = 160
     verdict_tokens: int = 200
     repetition_penalty: float = 1.0

@@ -1,4 +1,4 @@
-"""Summaries: the prompt, its cap in tokens, and what happens to text that is over it."""
+"""Summaries: the prompts, their cap in tokens, and what happens to text that is over it."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -16,6 +16,14 @@ SUMMARY_PROMPT = PromptTemplate.from_template(
 Summarise these passages in one paragraph of 80 to 120 words. Begin with what they are about together, then say \
 what each adds. Keep exact names of classes, functions, arguments and files, and numbers, defaults and \
 exceptions. Use only what the passages say. No lists, no headings, no code."""
+)
+
+GIST_PROMPT = PromptTemplate.from_template(
+    """Passage:
+{passages}
+
+Shorten this passage to one sentence of 20 to 30 words that keeps the names of people, places and things, and what \
+happens or is said."""
 )
 
 # Tokens that a chat template puts around a prompt: role markers, for some models a default system message.

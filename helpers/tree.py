@@ -30,6 +30,7 @@ def build_tree(
     max_prompt_tokens: int = 2000,
     max_levels: int = 3,
     per_source: bool = False,
+    gist: Callable[[list[str]], str] | Runnable | None = None,
     retries: int = 2,
     backoff: float = 1.0,
     progress: bool = False,
@@ -60,6 +61,11 @@ def build_tree(
         Whether each page gets a subtree of its own, under a common top: clusters over the whole corpus may mix
         pages that use the same words for different things. `max_levels` then holds for the subtrees and for
         the top.
+    gist : callable or Runnable, optional
+        One leaf's text in (a list of one), its gist in a sentence out. If given, level 1 holds the gist of each
+        leaf, and clusters are made of these: a budget holds three times as many gists as leaves, which questions
+        about a whole text gain from (``benchmarks/quality.py``). Gists after Lee et al., A Human-Inspired Reading
+        Agent with Gist Memory of Very Long Contexts, ICML 2024.
     retries, backoff : int, float
         Further tries for a failed or empty summary, and the seconds before the first (doubled each time).
     **clustering
@@ -82,10 +88,14 @@ def build_tree(
     if not isinstance(journal, Journal):
         journal = Journal(journal)
     count = getattr(embedder, "count_tokens", _estimate_tokens)
-    prompt_tokens = prompt_tokens or getattr(summarise, "prompt_tokens", None)
-    prompt_tokens = prompt_tokens or (lambda texts: count(join_passages(texts)))
-    writer = ClusterWriter(summarise, journal, prompt_tokens, max_prompt_tokens, retries, backoff, progress)
-    updater = TreeUpdater(embedder, writer, clustering, max_levels, per_source)
+
+    def writer(write):
+        tokens = prompt_tokens or getattr(write, "prompt_tokens", None)
+        tokens = tokens or (lambda texts: count(join_passages(texts)))
+        return ClusterWriter(write, journal, tokens, max_prompt_tokens, retries, backoff, progress)
+
+    gists = None if gist is None else writer(gist)
+    updater = TreeUpdater(embedder, writer(summarise), clustering, max_levels, per_source, gists)
     tree = updater.build(leaves)
     tree.updater = updater
     return tree

@@ -69,6 +69,7 @@ class TreeUpdater(TreeBuilder):
         below = [node for node in tree.nodes.values() if node.metadata["level"] and not self._is_top(node)]
         base = Tree([*leaves, *(node for node in below if node.metadata["sources"][0] not in sources)])
         try:
+            self.add_gists(base)
             self.grow_pages(base, sources)
             levels, children, strays = self._plan(tree, base)
             if not levels[0] or 2 * len(strays) > len(base.roots):
@@ -82,7 +83,8 @@ class TreeUpdater(TreeBuilder):
 
     def _is_top(self, node):
         """Return whether a node is a summary of several pages' subtrees or, without these, of anything."""
-        return node.metadata["level"] > 0 and not (self.per_source and len(node.metadata["sources"]) == 1)
+        is_cluster = node.metadata["level"] > self.base
+        return is_cluster and not (self.per_source and len(node.metadata["sources"]) == 1)
 
     def _plan(self, tree, base):
         """Return the top's summaries by level, the wanted children of each, and the nodes that no cluster has.

@@ -64,6 +64,17 @@ class CountingWriter:
         return f"{texts[0].split()[0]} {content_key(texts)[:8]}"
 
 
+class CountingGists(CountingWriter):
+    """Writes, for a text, its first three words."""
+
+    identity = "gists"
+
+    def __call__(self, texts):
+        super().__call__(texts)
+        (text,) = texts
+        return " ".join(text.split()[:3])
+
+
 def make_leaves(texts, pages=1):
     """Leaves in the order of the texts, spread evenly over a number of pages."""
     return [

@@ -4,20 +4,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from fakes import CountingWriter, TopicEmbedder
+from fakes import CountingGists, CountingWriter, TopicEmbedder
 from langchain_core.documents import Document
 
 from helpers.profiles import load_profile
 from public.answers import answered
 from public.answers import prompt as answer_prompt
 from public.articles import article_graph
-from public.corpora import CLUSTERED, CONTIGUOUS, Corpus, Settings, changes, varied
+from public.corpora import CLUSTERED, CONTIGUOUS, GIST_TREE, GISTS, Corpus
 from public.estimates import estimate
 from public.likelihood import Scorer, prompt, scored
 from public.runs import Context, Run
 from public.sets import Passage, PublicSet, Question
+from public.settings import Settings, changes, varied
 from public.summaries import FirstSentences, load_summariser
-from public.systems import SYSTEMS, default_systems, needs_trees
+from public.systems import ONLY_ASKED, SYSTEMS, default_systems, trees_needed
 
 BUDGETS = [12, 40]
 TOPICS = ("ships", "trolls", "rings", "kings")
@@ -38,7 +39,7 @@ def page(name, rounds=2):
 
 def settings(writer):
     profile = replace(load_profile("cpu"), prompt_tokens=60, chunk_tokens=8)
-    return Settings(profile, WordEmbedder(), writer)
+    return Settings(profile, WordEmbedder(), writer, CountingGists())
 
 
 @pytest.fixture
@@ -99,6 +100,21 @@ def test_the_contiguous_tree_has_runs_of_neighbours_and_the_same_sizes(tmp_path)
     assert corpus.cost(CONTIGUOUS)["calls"] == len(other.summaries)
 
 
+def test_gists_cost_a_call_a_leaf_beside_those_of_their_clusters(tmp_path):
+    corpus = Corpus([page("a", rounds=4)], settings(CountingWriter()), tmp_path / "a.jsonl")
+    leaves, gists, *clusters = corpus.gist_tree.levels
+    cost, n = corpus.cost(GIST_TREE), sum(map(len, clusters))
+    assert len(leaves) == len(gists) == 16 and cost["calls"] == 16 + n
+    # A gist has three words of a leaf's eight, a summary two.
+    assert cost["tokens written"] == 3 * 16 + 2 * n
+    in_clusters = [len(node.metadata["children"]) for node in clusters[0]]
+    above = [len(node.metadata["children"]) for level in clusters[1:] for node in level]
+    assert cost["tokens read"] == 8 * 16 + 3 * sum(in_clusters) + 2 * sum(above)
+    assert len(corpus.gist_tree_index.documents) == len(corpus.gist_tree)
+    assert [len(level) for level in corpus.gists.levels] == [16, 16]
+    assert corpus.cost(GISTS)["calls"] == 16
+
+
 def test_a_summary_is_embedded_half_by_the_leaves_under_it(tmp_path):
     corpus = Corpus([page("a", rounds=4)], settings(CountingWriter()), tmp_path / "a.jsonl")
     summary = corpus.tree.levels[1][0]
@@ -128,11 +144,12 @@ def test_an_unknown_system_is_refused(tmp_path, data):
 
 
 def test_which_systems_need_a_tree():
-    assert needs_trees(["leaf RAG", "keywords", "graph", "parent and child"]) == 0
-    assert needs_trees(["leaf RAG", "traversal"]) == needs_trees(["tree, mmr"]) == 1
-    assert needs_trees(["contiguous tree"]) == 2
-    assert needs_trees(default_systems(is_pooled=True)) == 0
-    assert set(default_systems(True)) | set(default_systems(False)) == set(SYSTEMS)
+    assert trees_needed(["leaf RAG", "keywords", "graph", "parent and child"]) == []
+    assert trees_needed(["leaf RAG", "traversal"]) == trees_needed(["tree, mmr"]) == [CLUSTERED]
+    assert trees_needed(["contiguous tree"]) == [CLUSTERED, CONTIGUOUS]
+    assert trees_needed(["gist tree, by scope", "gists, by scope"]) == [GISTS, GIST_TREE]
+    assert trees_needed(default_systems(is_pooled=True)) == []
+    assert set(default_systems(True)) | set(default_systems(False)) | ONLY_ASKED == set(SYSTEMS)
 
 
 def test_the_estimate_counts_the_trees_that_are_not_there(tmp_path, data):

@@ -12,7 +12,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from fakes import CountingWriter, OnePointEmbedder, TopicEmbedder, make_leaves
+from fakes import CountingGists, CountingWriter, OnePointEmbedder, TopicEmbedder, make_leaves
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.runnables import Runnable, RunnableLambda
@@ -155,6 +155,40 @@ def test_max_levels_is_the_most_levels_of_summaries(max_levels, sizes):
     pairs = {"prompt_tokens": len, "max_prompt_tokens": 2}
     tree = build_tree(leaves, OnePointEmbedder(), CountingWriter(), max_levels=max_levels, **pairs)
     assert [len(level) for level in tree.levels] == sizes
+
+
+def test_clusters_are_made_of_gists_where_leaves_have_them():
+    writer, leaves = CountingWriter(), make_leaves([f"{topic} and much more" for topic in TOPICS])
+    tree = build_tree(leaves, TopicEmbedder(), writer, gist=CountingGists())
+    assert_linked(tree, leaves)
+    assert [node.page_content for node in tree.levels[1]] == TOPICS
+    assert [node.metadata["children"] for node in tree.levels[1]] == [[leaf] for leaf in ids(leaves)]
+    assert {text for call in writer.calls for text in call} >= set(TOPICS)
+    assert not {text for call in writer.calls for text in call} & {leaf.page_content for leaf in leaves}
+    assert len(tree.roots) == 1
+
+
+def test_gists_alone_need_no_cluster(no_umap):
+    leaves, writer = make_leaves(["a b c", "d e f"]), CountingWriter()
+    tree = build_tree(leaves, TopicEmbedder(), writer, gist=CountingGists(), max_levels=0)
+    assert [len(level) for level in tree.levels] == [2, 2]
+    assert writer.calls == []
+
+
+def test_the_gist_of_a_single_leaf_is_the_root(no_umap):
+    tree = build_tree(make_leaves(["a b c d"]), TopicEmbedder(), CountingWriter(), gist=CountingGists())
+    assert [[node.page_content for node in level] for level in tree.levels] == [["a b c d"], ["a b c"]]
+
+
+def test_a_gist_that_fails_names_its_leaf_and_the_others_are_kept(tmp_path):
+    leaves = make_leaves(["a b c", "bad d e", "f g h"])
+    options = {"journal": tmp_path / "journal.jsonl", "retries": 0}
+    with pytest.raises(SummaryError, match="level 1: 1 of 3 summaries failed.* begins 'bad d e'"):
+        failing = CountingGists(fails=lambda _, texts: texts[0].startswith("bad"))
+        build_tree(leaves, TopicEmbedder(), CountingWriter(), gist=failing, **options)
+    gist = CountingGists()
+    build_tree(leaves, TopicEmbedder(), CountingWriter(), gist=gist, **options)
+    assert gist.calls == [["bad d e"]]
 
 
 def test_embeddings_that_are_no_numbers_are_refused():

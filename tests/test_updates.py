@@ -5,7 +5,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from fakes import CountingWriter, TopicEmbedder, make_leaves
+from fakes import CountingGists, CountingWriter, TopicEmbedder, make_leaves
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from test_tree import assert_linked, characters, ids
@@ -308,9 +308,10 @@ def test_an_index_follows_by_embedding_only_what_is_new(eights):
 
 
 @pytest.mark.filterwarnings("ignore:.*still over the cap:UserWarning")
+@pytest.mark.parametrize("has_gists", [False, True])
 @pytest.mark.parametrize("per_source", [False, True])
 @pytest.mark.parametrize("seed", range(3))
-def test_twenty_random_changes_keep_a_tree_sound(seed, per_source):
+def test_twenty_random_changes_keep_a_tree_sound(seed, per_source, has_gists):
     """UMAP is replaced by the first columns of the vectors: what must hold does not depend on it."""
     chance = random.Random(seed)
     pages = [f"https://x.org/{page}" for page in range(8)]
@@ -324,9 +325,11 @@ def test_twenty_random_changes_keep_a_tree_sound(seed, per_source):
             yield Document(f"{topic} {about['id']}{words}", id=about["id"], metadata=about)
 
     writer, embedder, leaves = CountingWriter(), TopicEmbedder(), list(some_leaves(40))
+    gist = CountingGists() if has_gists else None
+    options = {"dim": 3, "per_source": per_source, "gist": gist}
     cap = {"prompt_tokens": characters, "max_prompt_tokens": 200}
     with mock.patch.object(clustering, "reduce_dimensions", lambda vectors, dim, *_: vectors[:, :dim]):
-        tree = build_tree(leaves, embedder, writer, **cap, max_levels=50, dim=3, per_source=per_source)
+        tree = build_tree(leaves, embedder, writer, **cap, max_levels=50, **options)
         index = VectorIndex.build(list(tree.nodes.values()), embedder)
         for _ in range(20):
             here = list(dict.fromkeys(leaf.metadata["source"] for leaf in leaves))
@@ -344,7 +347,19 @@ def test_twenty_random_changes_keep_a_tree_sound(seed, per_source):
             assert {document.metadata["id"] for document in index.documents} == set(tree.nodes)
             if per_source:
                 assert_a_subtree_a_page(tree)
+            if has_gists:
+                assert_a_gist_a_leaf(tree)
     assert all(characters(call) <= 200 for call in writer.calls)
+    assert not has_gists or len(gist.calls) == len(set(map(tuple, gist.calls))), "a gist is paid for once"
+
+
+def assert_a_gist_a_leaf(tree):
+    """Level 1 holds one gist over each leaf, and leaves have no other parent."""
+    assert {child for node in tree.levels[1] for child in node.metadata["children"]} == set(
+        ids(tree.levels[0])
+    )
+    assert all(len(tree.parents(leaf)) == 1 for leaf in ids(tree.levels[0]))
+    assert all(len(node.metadata["children"]) == 1 for node in tree.levels[1])
 
 
 def assert_a_subtree_a_page(tree):
@@ -364,6 +379,25 @@ def assert_a_subtree_a_page(tree):
             and not any(parent.metadata["sources"] == [page] for parent in tree.parents(node.id))
         ]
         assert len(roots) == 1, "a page has one root"
+
+
+# Gists
+
+
+def test_new_leaves_cost_their_gists_and_the_clusters_above_them(eights):
+    writer, gist = CountingWriter(), CountingGists()
+    leaves = arc_leaves(range(0, 640, 10), "old")
+    tree = build_tree(leaves, ArcEmbedder(), writer, gist=gist)
+    assert [len(level) for level in tree.levels] == [64, 64, 8, 1]
+    assert gist.calls == [[leaf.page_content] for leaf in leaves]
+    before = len(writer.calls)
+    tree.add(arc_leaves([641, 642], "new"))
+    assert gist.calls[64:] == [["641 text"], ["642 text"]]
+    assert len(writer.calls) - before == 2  # the nearest cluster, and the root
+    assert_a_gist_a_leaf(tree)
+    tree.remove("new")
+    assert [len(level) for level in tree.levels] == [64, 64, 8, 1]
+    assert len(gist.calls) == 66
 
 
 # A subtree a page

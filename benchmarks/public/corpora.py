@@ -3,70 +3,25 @@
 import time
 from collections.abc import Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from langchain_core.documents import Document
 
-from helpers.embedding import WindowEmbedder
 from helpers.families import split_families
 from helpers.graph import KnowledgeGraph
 from helpers.index import VectorIndex
 from helpers.keywords import KeywordIndex
 from helpers.leaves import split_leaves
 from helpers.nodes import Tree
-from helpers.profiles import Profile, load_profile
 from helpers.recording import Journal, content_key
 from helpers.tree import build_tree
 from public.ablations import ContiguousBuilder, LineageEmbedder
 from public.articles import article_graph
+from public.settings import Settings
 
-CLUSTERED, CONTIGUOUS = "clustered", "contiguous"
-VARIABLE = {
-    "chunk_tokens": int,
-    "prompt_tokens": int,
-    "summary_tokens": int,
-    "repetition_penalty": float,
-    "max_levels": int,
-    "threshold": float,
-    "margin": float,
-    "seed": int,
-}
-"""What decides a tree besides its pages and prompt, and its type."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How corpora are built: the profile, the embedder, and the writer of summaries."""
-
-    profile: Profile
-    embedder: WindowEmbedder
-    summarise: object
-
-
-def varied(profile: Profile, fields: list[str]) -> Profile:
-    """Return a profile with some fields of `VARIABLE` changed, each given as "field=value".
-
-    Raises
-    ------
-    ValueError
-        If that is no such field, or no number.
-    """
-    changed = {}
-    for field in fields:
-        name, _, value = field.partition("=")
-        try:
-            changed[name] = VARIABLE[name](value)
-        except (KeyError, ValueError):
-            raise ValueError(f"{field!r} is not a number for one of {', '.join(VARIABLE)}") from None
-    return replace(profile, **changed)
-
-
-def changes(profile: Profile) -> dict[str, float]:
-    """Return what differs from the profile as it is by its name."""
-    usual = vars(load_profile(profile.name))
-    return {name: value for name, value in vars(profile).items() if value != usual[name]}
+CLUSTERED, CONTIGUOUS, GISTS, GIST_TREE = KINDS = ("clustered", "contiguous", "gists", "gist tree")
+"""Kinds of trees: over clusters of leaves, over runs of leaves, gists of leaves alone, and over clusters of gists."""
 
 
 class Corpus:
@@ -97,14 +52,17 @@ class Corpus:
     @cached_property
     def tree(self) -> Tree:
         """The tree over clusters."""
-        with self._timed(CLUSTERED):
-            return build_tree(
-                self.leaves,
-                self.settings.embedder,
-                self.settings.summarise,
-                self.journal_file,
-                **self.settings.profile.tree_options,
-            )
+        return self._built(CLUSTERED)
+
+    @cached_property
+    def gists(self) -> Tree:
+        """Leaves and their gists, no clusters."""
+        return self._built(GISTS, gist=self.settings.gist, max_levels=0)
+
+    @cached_property
+    def gist_tree(self) -> Tree:
+        """The tree over clusters of gists."""
+        return self._built(GIST_TREE, gist=self.settings.gist)
 
     @cached_property
     def contiguous_tree(self) -> Tree:
@@ -119,6 +77,11 @@ class Corpus:
             )
             return builder.build(self.leaves)
 
+    def tree_of(self, kind: str) -> Tree:
+        """Return the tree of a kind of `KINDS`."""
+        trees = ("tree", "contiguous_tree", "gists", "gist_tree")
+        return getattr(self, dict(zip(KINDS, trees, strict=True))[kind])
+
     @cached_property
     def leaf_index(self) -> VectorIndex:
         """The leaves alone."""
@@ -128,6 +91,16 @@ class Corpus:
     def index(self) -> VectorIndex:
         """All nodes of the tree."""
         return VectorIndex.build(list(self.tree.nodes.values()), self.settings.embedder)
+
+    @cached_property
+    def gist_index(self) -> VectorIndex:
+        """Leaves and their gists."""
+        return VectorIndex.build(list(self.gists.nodes.values()), self.settings.embedder)
+
+    @cached_property
+    def gist_tree_index(self) -> VectorIndex:
+        """All nodes of the tree over clusters of gists."""
+        return VectorIndex.build(list(self.gist_tree.nodes.values()), self.settings.embedder)
 
     @cached_property
     def lineage_index(self) -> VectorIndex:
@@ -164,14 +137,28 @@ class Corpus:
 
     def cost(self, kind: str) -> dict:
         """Return calls, tokens read and written, and seconds that a tree took to build, over all runs."""
-        tree = self.tree if kind == CLUSTERED else self.contiguous_tree
-        groups = [[c.page_content for c in tree.children(n.metadata["id"])] for n in tree.summaries]
+        tree = self.tree_of(kind)
+        # The contiguous tree was written by the clustered one's writer.
+        builder = tree.updater or self.tree.updater
+        gists = tree.levels[1] if builder.gist else []
+        clusters = tree.summaries[len(gists) :]
         return {
             "calls": len(tree.summaries),
-            "tokens read": sum(map(self.tree.updater.writer.prompt_tokens, groups)),
+            "tokens read": sum(_prompt_tokens(builder.gist, tree, gists))
+            + sum(_prompt_tokens(builder.writer, tree, clusters)),
             "tokens written": sum(self.count_tokens(node.page_content) for node in tree.summaries),
             "seconds": round(self._recorded().get(content_key("seconds", kind)) or 0, 1),
         }
+
+    def _built(self, kind, **options):
+        with self._timed(kind):
+            return build_tree(
+                self.leaves,
+                self.settings.embedder,
+                self.settings.summarise,
+                self.journal_file,
+                **(self.settings.profile.tree_options | options),
+            )
 
     def _recorded(self):
         return Journal(base=[self.journal_file])
@@ -187,3 +174,8 @@ class Corpus:
             if len(journal) > before:
                 journal.put(key, (journal.get(key) or 0) + time.perf_counter() - started, tree=kind)
             journal.close()
+
+
+def _prompt_tokens(writer, tree, nodes):
+    for node in nodes:
+        yield writer.prompt_tokens([child.page_content for child in tree.children(node.metadata["id"])])

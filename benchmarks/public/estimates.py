@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 
 from public.runs import Run
-from public.systems import needs_trees
+from public.systems import trees_needed
 
 # The cpu profile's writer on 2 cores (AMD EPYC): prompts read a second, the writing of their summaries included.
 PROMPT_TOKENS_PER_SECOND = 104
 # A leaf is read once for each of its one or two parents, and its summaries again, each with the prompt around it.
+# With gists less is read and more is written, which takes as long.
 PROMPT_TOKENS_PER_LEAF_TOKEN = 1.8
 SECONDS_PER_CONTEXT = 0.006
 # Tokens of contexts and options that a model reads for likelihoods, by profile.
@@ -38,7 +39,7 @@ def estimate(
     read : (systems, budgets)
         Whose contexts are read or answered from.
     """
-    trees = needs_trees(run.systems)
+    trees = len(trees_needed(run.systems))
     waiting = [corpus for corpus in run.corpora.values() if not corpus.journal_file.exists()] if trees else []
     tokens = trees * sum(leaf.metadata["tokens"] for corpus in waiting for leaf in corpus.leaves)
     building = tokens * PROMPT_TOKENS_PER_LEAF_TOKEN / PROMPT_TOKENS_PER_SECOND if is_written else 0

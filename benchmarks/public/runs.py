@@ -9,10 +9,11 @@ from urllib.parse import quote
 from langchain_core.documents import Document
 from tqdm.auto import tqdm
 
-from public.corpora import CLUSTERED, CONTIGUOUS, Corpus, Settings
+from public.corpora import Corpus
 from public.measures import measure
 from public.sets import PublicSet, Question
-from public.systems import SYSTEMS, needs_trees
+from public.settings import Settings
+from public.systems import SYSTEMS, kind_of_tree, trees_needed
 
 
 class Context(NamedTuple):
@@ -113,15 +114,16 @@ class Run:
 
     def costs(self) -> dict:
         """Return what the trees took to build, summed over the corpora: calls, tokens, seconds."""
-        kinds = (CLUSTERED, CONTIGUOUS)[: needs_trees(self.systems)]
-        return {kind: _summed(corpus.cost(kind) for corpus in self.corpora.values()) for kind in kinds}
+        return {
+            kind: _summed(corpus.cost(kind) for corpus in self.corpora.values())
+            for kind in trees_needed(self.systems)
+        }
 
 
 def tree_of(corpus: Corpus, system: str):
     """Return the tree that a system reads, None if it reads none."""
-    if not needs_trees([system]):
-        return None
-    return corpus.contiguous_tree if needs_trees([system]) == 2 else corpus.tree
+    kind = kind_of_tree(system)
+    return corpus.tree_of(kind) if kind else None
 
 
 def _summed(costs):

@@ -10,7 +10,7 @@ from helpers.reading import READINGS
 from helpers.recording import content_key
 from helpers.retrievers import BudgetRetriever, CollapsedTreeRetriever
 from helpers.structures import STRUCTURES, keyword_retriever
-from public.corpora import Corpus
+from public.corpora import CLUSTERED, CONTIGUOUS, GIST_TREE, GISTS, KINDS, Corpus
 
 BASELINE = "leaf RAG"
 SEED = 0
@@ -47,6 +47,10 @@ def _contiguous(**options):
     return lambda corpus, limit: CollapsedTreeRetriever(index=corpus.contiguous_index, **limit, **options)
 
 
+def _gist_tree(**options):
+    return lambda corpus, limit: CollapsedTreeRetriever(index=corpus.gist_tree_index, **limit, **options)
+
+
 SYSTEMS: dict[str, Callable[[Corpus, Limit], BudgetRetriever]] = {
     "random leaves": lambda corpus, limit: RandomLeaves(leaves=corpus.leaves, **limit),
     "document cut off": lambda corpus, limit: LeadingLeaves(leaves=corpus.leaves, **limit),
@@ -65,10 +69,18 @@ SYSTEMS: dict[str, Callable[[Corpus, Limit], BudgetRetriever]] = {
         index=corpus.lineage_index, reading="diverse", **limit
     ),
     "contiguous tree, diverse": _contiguous(reading="diverse"),
+    "leaf RAG, diverse": lambda corpus, limit: CollapsedTreeRetriever(
+        index=corpus.leaf_index, reading="diverse", **limit
+    ),
+    "gists, by scope": lambda corpus, limit: CollapsedTreeRetriever(index=corpus.gist_index, **limit),
+    "gist tree": _gist_tree(reading="plain"),
+    "gist tree, by scope": _gist_tree(),
 }
 
 # Over a pool of short articles nothing needs a summary; over a single document no title links to another.
 ONLY_POOLED = {"graph", "fusion + graph"}
+# Measured when asked for: a tree more to write.
+ONLY_ASKED = {"gist tree", "gist tree, by scope"}
 FLAT = {"random leaves", BASELINE, "keywords", "fusion", "parent and child"}
 
 
@@ -76,11 +88,21 @@ def default_systems(is_pooled: bool) -> list[str]:
     """Return the names of the systems that are measured unless some are asked for."""
     if is_pooled:
         return [name for name in SYSTEMS if name in FLAT | ONLY_POOLED]
-    return [name for name in SYSTEMS if name not in ONLY_POOLED]
+    return [name for name in SYSTEMS if name not in ONLY_POOLED | ONLY_ASKED]
 
 
-def needs_trees(systems) -> int:
-    """Return how many trees a document needs for these systems: 0, 1, or 2 with the contiguous one."""
-    if any(name.startswith("contiguous") for name in systems):
-        return 2
-    return int(any("tree" in name or name == "traversal" for name in systems))
+def kind_of_tree(system: str) -> str | None:
+    """Return the kind of tree that a system reads, None if it reads none."""
+    if "contiguous" in system:
+        return CONTIGUOUS
+    if "gist" in system:
+        return GIST_TREE if "tree" in system else GISTS
+    return CLUSTERED if "tree" in system or system == "traversal" else None
+
+
+def trees_needed(systems) -> list[str]:
+    """Return the kinds of trees that systems need; the contiguous one takes its sizes from the clustered one."""
+    needed = {kind_of_tree(system) for system in systems}
+    if CONTIGUOUS in needed:
+        needed.add(CLUSTERED)
+    return [kind for kind in KINDS if kind in needed]
