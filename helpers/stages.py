@@ -17,7 +17,7 @@ from helpers.policies import POLICY_QUESTIONS, load_policies
 from helpers.profiles import Profile, load_profile
 from helpers.recording import ROOT, Journal, open_recording
 from helpers.retrievers import BudgetRetriever, CollapsedTreeRetriever, LeafRetriever
-from helpers.summaries import Summariser
+from helpers.summaries import GIST_PROMPT, Summariser
 from helpers.tree import Tree, build_tree
 
 SITE = ROOT / "data" / "site"
@@ -101,6 +101,12 @@ class Workbench:
         """The writer with the summary prompt. The tree's journal records it, so the writer needs none."""
         writer = load_writer(self.profile, max_new_tokens=self.profile.summary_tokens)
         return Summariser(writer, self.embedder.count_tokens, writer_ratio=self.profile.writer_ratio)
+
+    @cached_property
+    def gist_writer(self) -> Summariser:
+        """The writer with the prompt for gists, for `build_tree(..., gist=...)`."""
+        writer = load_writer(self.profile, max_new_tokens=self.profile.gist_tokens)
+        return Summariser(writer, self.embedder.count_tokens, GIST_PROMPT, self.profile.writer_ratio)
 
     @cached_property
     def tree(self) -> Tree:

@@ -167,6 +167,32 @@ def test_variations_show_what_was_changed_and_what_it_costs(tmp_path):
         variations_table(files)
 
 
+def test_the_unchanged_result_stands_above_its_variations(tmp_path):
+    rows = [
+        row("p", system, kind="plot", words=0.2)
+        for system in ("leaf RAG", "collapsed tree", "tree, by scope")
+    ]
+    about = {
+        "questions": {"plot": 1},
+        "documents": 1,
+        "trees": {"clustered": {"calls": 58, "tokens read": 9}},
+    }
+    for name, tier, changed in (
+        ("quality-a", "mini", {}),
+        ("quality-b", "rest", {}),
+        ("variation", "mini", {"seed": 1}),
+    ):
+        result = about | {"set": "small", "tier": tier, "changed": changed}
+        write_result(tmp_path / f"{name}.json", result, summarise(rows), sizes(rows))
+    readme = tmp_path / "README.md"
+    readme.write_text(
+        "<!-- quality:begin -->\n<!-- quality:end -->\n<!-- variations:begin -->\n<!-- variations:end -->\n"
+    )
+    write_readme(readme, sorted(tmp_path.glob("quality-*.json")), [tmp_path / "variation.json"])
+    table = readme.read_text(encoding="utf-8").partition("<!-- variations:begin -->\n")[2].splitlines()
+    assert [line.split(" | ")[0] for line in table[2:4]] == ["| nothing", "| seed 1"]
+
+
 def test_the_readme_of_the_project_has_the_markers():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     for name in ("quality", "variations"):

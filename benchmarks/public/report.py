@@ -33,6 +33,7 @@ SHOWN = (
     "traversal",
     "tree + fusion",
     "tree, by scope",
+    "gists, by scope",
     "graph",
 )
 
@@ -142,7 +143,7 @@ def variations_table(results: Sequence[Path]) -> str:
     ValueError
         If the results are on different questions.
     """
-    if len({(result["set"], result["tier"]) for result, _ in map(load_result, results)}) > 1:
+    if len(set(map(_questions, results))) > 1:
         raise ValueError("variations of different sets or tiers are no table: keep one in benchmarks/results")
     lines = [
         "| changed | calls | tokens read | " + " | ".join(VARIED_SYSTEMS) + " |",
@@ -160,11 +161,21 @@ def variations_table(results: Sequence[Path]) -> str:
 
 
 def write_readme(readme: Path, results: Sequence[Path], variations: Sequence[Path]) -> None:
-    """Write the pictures beside the results, and tables and links between the README's markers."""
+    """Write the pictures beside the results, and tables and links between the README's markers.
+
+    Above the variations stands the result on the same questions of which nothing was changed.
+    """
     pictures = {path: path.with_suffix(".png") for path in results}
     parts = [section(path, to.relative_to(readme.parent).as_posix()) for path, to in pictures.items()]
     text = between_markers(readme.read_text(encoding="utf-8"), "quality", "\n\n".join(parts))
-    text = between_markers(text, "variations", variations_table(variations))
+    varied = set(map(_questions, variations))
+    unchanged = [path for path in results if _questions(path) in varied]
+    text = between_markers(text, "variations", variations_table([*unchanged, *variations]))
     for path, picture in pictures.items():
         difference_figure(load_result(path)[1]).savefig(picture, dpi=110)
     readme.write_text(text, encoding="utf-8")
+
+
+def _questions(path):
+    result, _ = load_result(path)
+    return result["set"], result["tier"]

@@ -20,7 +20,7 @@ from helpers.profiles import load_profile
 from helpers.rag import answer_chain
 from helpers.recording import ROOT, Journal
 from helpers.retrievers import CollapsedTreeRetriever
-from helpers.summaries import Summariser
+from helpers.summaries import GIST_PROMPT, Summariser
 from helpers.tree import build_tree
 
 PROFILE = load_profile("tiny")
@@ -111,6 +111,17 @@ def test_a_tree_over_a_dozen_leaves(build):
         assert len(summary.page_content.split()) > 5
         assert set(summary.metadata["sources"]) == set(tree.sources(summary.metadata["id"])) <= set(PAGES)
     assert {source for node in tree.roots for source in node.metadata["sources"]} == set(PAGES)
+
+
+def test_gists_say_less_than_their_leaves(engine, embedder):
+    pages = [Document(page.page_content[:900], metadata=page.metadata) for page in read_pages(PAGES)]
+    leaves = split_leaves(pages, embedder.count_tokens, chunk_tokens=100, overlap=0)[:4]
+    writer = load_writer(PROFILE, max_new_tokens=PROFILE.gist_tokens)
+    gist = Summariser(writer, embedder.count_tokens, GIST_PROMPT, PROFILE.writer_ratio)
+    tree = build_tree(leaves, embedder, str, gist=gist, max_levels=0)
+    tokens = [sum(embedder.count_tokens(node.page_content) for node in level) for level in tree.levels]
+    assert len(tree.levels[1]) == 4 and 0 < tokens[1] < tokens[0]
+    assert not any("Shorten this passage" in node.page_content for node in tree.levels[1])
 
 
 def test_no_summary_gives_its_prompt_back(build):
