@@ -157,6 +157,8 @@ def test_the_estimate_counts_the_trees_that_are_not_there(tmp_path, data):
     assert "8 contexts of 2 corpora; trees to build: 4, over" in estimate(run)
     list(run.rows(progress=False))
     assert "trees to build: 0, over 0 tokens" in estimate(run)
+    more = Run(data, settings(CountingWriter()), tmp_path, ["contiguous tree", "gists, by scope"], BUDGETS)
+    assert "trees to build: 2, over" in estimate(more)
 
 
 # A pool of articles.

@@ -138,6 +138,10 @@ class Corpus:
         """The text of each page by its source."""
         return {page.metadata["source"]: page.page_content for page in self.pages}
 
+    def has_begun(self, kind: str) -> bool:
+        """Return whether some of a tree of this kind is in the journal."""
+        return content_key("seconds", kind) in self._recorded()
+
     def cost(self, kind: str) -> dict:
         """Return calls, tokens read and written, and seconds that a tree took to build, over all runs.
 

@@ -39,9 +39,13 @@ def estimate(
     read : (systems, budgets)
         Whose contexts are read or answered from.
     """
-    trees = len(trees_needed(run.systems))
-    waiting = [corpus for corpus in run.corpora.values() if not corpus.journal_file.exists()] if trees else []
-    tokens = trees * sum(leaf.metadata["tokens"] for corpus in waiting for leaf in corpus.leaves)
+    waiting = [
+        corpus
+        for kind in trees_needed(run.systems)
+        for corpus in run.corpora.values()
+        if not corpus.has_begun(kind)
+    ]
+    tokens = sum(leaf.metadata["tokens"] for corpus in waiting for leaf in corpus.leaves)
     building = tokens * PROMPT_TOKENS_PER_LEAF_TOKEN / PROMPT_TOKENS_PER_SECOND if is_written else 0
     contexts = len(run.data.questions) * len(run.systems) * len(run.budgets)
     tokens_read = len(read[0]) * sum(read[1])
@@ -56,6 +60,6 @@ def estimate(
     }
     minutes = ", ".join(f"{name} {seconds / 60:.0f}" for name, seconds in parts.items())
     return (
-        f"{contexts:,} contexts of {len(run.corpora)} corpora; trees to build: {trees * len(waiting)}, over "
+        f"{contexts:,} contexts of {len(run.corpora)} corpora; trees to build: {len(waiting)}, over "
         f"{tokens:,} tokens of leaves. Minutes on 2 cores, about: {minutes}."
     )
