@@ -30,7 +30,7 @@ from public.results import RESAMPLES, SEED, sizes, summarise, write_result
 from public.runs import Run
 from public.sets import TIERS, load_set
 from public.settings import Settings, changes, varied
-from public.summaries import DEFAULT_PROMPT, PROMPTS, load_gist_writer, load_summariser
+from public.summaries import PROMPTS, load_writers
 from public.systems import default_systems
 
 RESULTS = Path(__file__).parent / "results"
@@ -41,9 +41,8 @@ def run(options: argparse.Namespace) -> None:
     data = load_set(options.data, options.tier)
     profile = varied(load_profile(options.profile), options.vary)
     embedder = load_embedder(profile)
-    summariser = load_summariser(profile, options.prompt, embedder.count_tokens, options.extract)
-    gist = load_gist_writer(profile, embedder.count_tokens, options.extract)
-    settings = Settings(profile, embedder, summariser, gist)
+    writers = load_writers(profile, options.prompt, embedder.count_tokens, options.extract)
+    settings = Settings(profile, embedder, *writers)
     writer = "extract" if options.extract else f"{profile.name}-{options.prompt}"
     variant = "-".join([writer, *options.vary])
     folder = ROOT / "build" / "quality" / data.name / variant
@@ -60,7 +59,7 @@ def run(options: argparse.Namespace) -> None:
         rows = _joined(rows, _likelihoods(contexts, folder, options.likelihood))
     if options.answers:
         rows = _joined(rows, _answers(contexts, folder, profile))
-    changed = changes(profile) | ({"prompt": options.prompt} if options.prompt != DEFAULT_PROMPT else {})
+    changed = changes(profile, options.prompt, options.extract)
     write_rows(folder / f"rows-{options.tier}.jsonl", rows)
     about = {
         "set": data.name,
@@ -122,7 +121,7 @@ def main() -> None:
     runs.add_argument("--systems", nargs="+", help="names in public/systems.py")
     runs.add_argument("--profile", help="of embedder and writer")
     runs.add_argument("--vary", nargs="+", default=[], metavar="FIELD=VALUE", help="numbers of the profile")
-    runs.add_argument("--prompt", choices=PROMPTS, default=DEFAULT_PROMPT)
+    runs.add_argument("--prompt", choices=PROMPTS, default="text")
     runs.add_argument("--extract", action="store_true", help="first sentences as summaries, no writer")
     runs.add_argument(
         "--likelihood", metavar="PROFILE", help="also measure by this profile's writer as reader"

@@ -137,14 +137,12 @@ def transformers_rows(file: Path, prompts: list[str], tokens: int) -> dict:
     """Return the rates of transformers on unpacked weights."""
     import torch
 
-    started = time.perf_counter()
-    model, tokenizer = unpacked_model(file)
-    loading = time.perf_counter() - started
-    rows = {}
-    for dtype in (torch.float32, torch.bfloat16):
-        row = _row(partial(Transformers, model.to(dtype), tokenizer), prompts, tokens)
-        rows[f"transformers, {str(dtype).removeprefix('torch.')}"] = row | {"load seconds": round(loading, 1)}
-    return rows
+    return {
+        f"transformers, {str(dtype).removeprefix('torch.')}": _row(
+            lambda dtype=dtype: Transformers(*unpacked_model(file, dtype)), prompts, tokens
+        )
+        for dtype in (torch.float32, torch.bfloat16)
+    }
 
 
 def _row(load, prompts, tokens):

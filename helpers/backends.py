@@ -73,8 +73,7 @@ def openvino_chat_ids(tokenizer, prompt: str):
 
 
 def _load_transformers(file, decoding, _window) -> Generate:
-    model, tokenizer = unpacked_model(file)
-    return _pipeline_generate(model.to(writing_dtype()), tokenizer, decoding)
+    return _pipeline_generate(*unpacked_model(file, writing_dtype()), decoding)
 
 
 def writing_dtype():
@@ -86,8 +85,11 @@ def writing_dtype():
     return torch.bfloat16 if multiplies else torch.float32
 
 
-def unpacked_model(file: Path):
-    """Return model and tokenizer of a GGUF file, in float32."""
+def unpacked_model(file: Path, dtype=None):
+    """Return model and tokenizer of a GGUF file, by default in float32.
+
+    The type is given to transformers, since `Module.to` would round the frequencies of positions, too.
+    """
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, GgufConfig
 
@@ -96,7 +98,7 @@ def unpacked_model(file: Path):
         file.parent,
         gguf_file=file.name,
         quantization_config=GgufConfig(dequantize=True),
-        dtype=torch.float32,
+        dtype=dtype or torch.float32,
     )
     return model, tokenizer
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from langchain_core.language_models.llms import BaseLLM
 from langchain_core.outputs import Generation, LLMResult
+from langchain_core.prompts import PromptTemplate
 from pydantic import ConfigDict, PrivateAttr
 from tqdm.auto import tqdm
 
@@ -19,6 +20,7 @@ from helpers.embedding import WindowEmbedder
 from helpers.fetch import WEIGHTS, fetch
 from helpers.profiles import Profile
 from helpers.recording import ROOT, Journal, content_key
+from helpers.summaries import GIST_PROMPT, SUMMARY_PROMPT, Summariser
 from helpers.weights import model_hash
 
 # Not the full stop of a list's number.
@@ -98,9 +100,26 @@ def load_writer(
     return _writer(profile, profile.writer, max_new_tokens or profile.answer_tokens, journal, **options)
 
 
+def load_summariser(
+    profile: Profile, count_tokens: Callable[[str], int], prompt: PromptTemplate = SUMMARY_PROMPT
+) -> Summariser:
+    """Return the profile's writer of summaries behind a prompt; a tree's journal records it, so it needs none."""
+    return _summariser(profile, count_tokens, prompt, profile.summary_tokens)
+
+
+def load_gist_writer(profile: Profile, count_tokens: Callable[[str], int]) -> Summariser:
+    """Return the profile's writer of gists, for ``build_tree(..., gist=...)``."""
+    return _summariser(profile, count_tokens, GIST_PROMPT, profile.gist_tokens)
+
+
 def load_judge(profile: Profile, journal: Journal | None = None, **options) -> Writer:
     """Return the profile's judge. On `cpu` it is the writer's own model, which the evaluation says."""
     return _writer(profile, profile.judge, profile.verdict_tokens, journal, whole_sentences=False, **options)
+
+
+def _summariser(profile, count_tokens, prompt, max_new_tokens):
+    writer = load_writer(profile, max_new_tokens=max_new_tokens)
+    return Summariser(writer, count_tokens, prompt, profile.writer_ratio)
 
 
 def _writer(profile, model, max_new_tokens, journal, **options):

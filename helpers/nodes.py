@@ -163,7 +163,8 @@ class Tree:
             raise ValueError(
                 "this tree has no updater, since it was not built here: set tree.updater = "
                 "TreeUpdater(embedder, ClusterWriter(summarise, journal, prompt_tokens, max_prompt_tokens)), of "
-                "helpers.updates and helpers.writing, or build it with build_tree (its journal makes that free)"
+                "helpers.updates and helpers.writing, with per_source and gist as it was built, or build it with "
+                "build_tree (its journal makes that free)"
             )
         return self.updater
 

@@ -12,12 +12,12 @@ from helpers.evaluation import Question, compare, judge_pairs, load_questions
 from helpers.index import VectorIndex
 from helpers.judging import PairVerdict
 from helpers.leaves import split_leaves
-from helpers.models import load_embedder, load_judge, load_writer
+from helpers.models import load_embedder, load_gist_writer, load_judge, load_summariser, load_writer
 from helpers.policies import POLICY_QUESTIONS, load_policies
 from helpers.profiles import Profile, load_profile
 from helpers.recording import ROOT, Journal, open_recording
 from helpers.retrievers import BudgetRetriever, CollapsedTreeRetriever, LeafRetriever
-from helpers.summaries import GIST_PROMPT, Summariser
+from helpers.summaries import Summariser
 from helpers.tree import Tree, build_tree
 
 SITE = ROOT / "data" / "site"
@@ -98,15 +98,13 @@ class Workbench:
 
     @cached_property
     def summariser(self) -> Summariser:
-        """The writer with the summary prompt. The tree's journal records it, so the writer needs none."""
-        writer = load_writer(self.profile, max_new_tokens=self.profile.summary_tokens)
-        return Summariser(writer, self.embedder.count_tokens, writer_ratio=self.profile.writer_ratio)
+        """The writer with the summary prompt."""
+        return load_summariser(self.profile, self.embedder.count_tokens)
 
     @cached_property
     def gist_writer(self) -> Summariser:
         """The writer with the prompt for gists, for `build_tree(..., gist=...)`."""
-        writer = load_writer(self.profile, max_new_tokens=self.profile.gist_tokens)
-        return Summariser(writer, self.embedder.count_tokens, GIST_PROMPT, self.profile.writer_ratio)
+        return load_gist_writer(self.profile, self.embedder.count_tokens)
 
     @cached_property
     def tree(self) -> Tree:

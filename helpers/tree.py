@@ -56,16 +56,16 @@ def build_tree(
         Cap for `prompt_tokens`. A cluster over it is clustered again, then split in order; a single text
         over it is summarised in steps. Nothing is cut off.
     max_levels : int
-        Levels of summaries at the most; fewer once a level has a single node.
+        Levels of clusters at the most, gists not counted; fewer once a level has a single node.
     per_source : bool
         Whether each page gets a subtree of its own, under a common top: clusters over the whole corpus may mix
         pages that use the same words for different things. `max_levels` then holds for the subtrees and for
         the top.
     gist : callable or Runnable, optional
         One leaf's text in (a list of one), its gist in a sentence out. If given, level 1 holds the gist of each
-        leaf, and clusters are made of these: a budget holds three times as many gists as leaves, which questions
-        about a whole text gain from (``benchmarks/quality.py``). Gists after Lee et al., A Human-Inspired Reading
-        Agent with Gist Memory of Very Long Contexts, ICML 2024.
+        leaf, and clusters are made of these: a budget holds several gists for one leaf (three on stories), which
+        questions about a whole text gain from (``benchmarks/quality.py``). Gists after Lee et al., A
+        Human-Inspired Reading Agent with Gist Memory of Very Long Contexts, ICML 2024.
     retries, backoff : int, float
         Further tries for a failed or empty summary, and the seconds before the first (doubled each time).
     **clustering
@@ -89,13 +89,13 @@ def build_tree(
         journal = Journal(journal)
     count = getattr(embedder, "count_tokens", _estimate_tokens)
 
-    def writer(write):
+    def writer(write, what):
         tokens = prompt_tokens or getattr(write, "prompt_tokens", None)
         tokens = tokens or (lambda texts: count(join_passages(texts)))
-        return ClusterWriter(write, journal, tokens, max_prompt_tokens, retries, backoff, progress)
+        return ClusterWriter(write, journal, tokens, max_prompt_tokens, retries, backoff, progress, what)
 
-    gists = None if gist is None else writer(gist)
-    updater = TreeUpdater(embedder, writer(summarise), clustering, max_levels, per_source, gists)
+    gists = None if gist is None else writer(gist, "gist")
+    updater = TreeUpdater(embedder, writer(summarise, "summary"), clustering, max_levels, per_source, gists)
     tree = updater.build(leaves)
     tree.updater = updater
     return tree

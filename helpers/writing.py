@@ -36,12 +36,15 @@ class ClusterWriter:
     retries: int = 2
     backoff: float = 1.0
     progress: bool = False
+    what: str = "summary"
 
     def __post_init__(self):
         is_runnable = isinstance(self.summarise, Runnable)
         self.runnable = self.summarise if is_runnable else RunnableLambda(self.summarise)
         self.batch_size = getattr(self.summarise, "batch_size", 8) if is_runnable else 1
-        self.identity = getattr(self.summarise, "identity", "")
+        # Else the summary of a single text could be taken for its gist: both are in one journal.
+        nameless = "" if self.what == "summary" else self.what
+        self.identity = getattr(self.summarise, "identity", nameless)
         if not self.fits(["x"]):
             raise ValueError(
                 f"max_prompt_tokens={self.max_prompt_tokens} leaves no room for text: the prompt of a single "
@@ -79,7 +82,7 @@ class ClusterWriter:
         waiting = sorted(missing, key=lambda key: sum(map(len, missing[key])))
         failures = {}
         with tqdm(
-            total=len(waiting), desc=f"level {level}", unit="summary", disable=not self.progress
+            total=len(waiting), desc=f"level {level}", unit=self.what, disable=not self.progress
         ) as bar:
             for attempt in range(self.retries + 1):
                 if attempt and waiting:

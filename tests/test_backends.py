@@ -196,11 +196,13 @@ def test_a_hub_out_of_reach_names_the_model_and_the_command(monkeypatch):
         ({}, torch.float32),
     ],
 )
-def test_transformers_writes_in_bfloat16_only_where_the_processor_multiplies_it(
-    abilities, dtype, monkeypatch
-):
+def test_transformers_loads_in_bfloat16_only_where_the_processor_multiplies_it(abilities, dtype, monkeypatch):
+    asked = []
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: abilities)
-    assert backends.writing_dtype() == dtype
+    monkeypatch.setattr(backends, "unpacked_model", lambda *arguments: asked.append(arguments) or ("m", "t"))
+    monkeypatch.setattr(backends, "_pipeline_generate", lambda *arguments: arguments)
+    assert backends._load_transformers("a.gguf", DECODING, 100) == ("m", "t", DECODING)
+    assert asked == [("a.gguf", dtype)]
 
 
 LOADERS = {"openvino": "_load_openvino", "llamacpp": "load_llamacpp", "transformers": "_load_transformers"}

@@ -180,6 +180,7 @@ def test_the_unchanged_result_stands_above_its_variations(tmp_path):
     for name, tier, changed in (
         ("quality-a", "mini", {}),
         ("quality-b", "rest", {}),
+        ("quality-c", "mini", {"seed": 2}),
         ("variation", "mini", {"seed": 1}),
     ):
         result = about | {"set": "small", "tier": tier, "changed": changed}
@@ -191,6 +192,15 @@ def test_the_unchanged_result_stands_above_its_variations(tmp_path):
     write_readme(readme, sorted(tmp_path.glob("quality-*.json")), [tmp_path / "variation.json"])
     table = readme.read_text(encoding="utf-8").partition("<!-- variations:begin -->\n")[2].splitlines()
     assert [line.split(" | ")[0] for line in table[2:4]] == ["| nothing", "| seed 1"]
+    assert table.index("<!-- variations:end -->") == 4
+
+
+def test_a_variation_without_clusters_is_refused(tmp_path):
+    rows = [row("p", "gists, by scope", kind="plot", words=0.2)]
+    about = {"set": "small", "tier": "mini", "questions": {"plot": 1}, "changed": {}, "trees": {"gists": {}}}
+    write_result(tmp_path / "variation-1.json", about, summarise(rows), sizes(rows))
+    with pytest.raises(ValueError, match=r"variation-1\.json has no tree over clusters"):
+        variations_table([tmp_path / "variation-1.json"])
 
 
 def test_the_readme_of_the_project_has_the_markers():

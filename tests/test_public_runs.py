@@ -17,7 +17,7 @@ from public.likelihood import Scorer, prompt, scored
 from public.runs import Context, Run
 from public.sets import Passage, PublicSet, Question
 from public.settings import Settings, changes, varied
-from public.summaries import FirstSentences, load_summariser
+from public.summaries import FirstSentences, load_writers
 from public.systems import ONLY_ASKED, SYSTEMS, default_systems, trees_needed
 
 BUDGETS = [12, 40]
@@ -110,7 +110,7 @@ def test_gists_cost_a_call_a_leaf_beside_those_of_their_clusters(tmp_path):
     in_clusters = [len(node.metadata["children"]) for node in clusters[0]]
     above = [len(node.metadata["children"]) for level in clusters[1:] for node in level]
     assert cost["tokens read"] == 8 * 16 + 3 * sum(in_clusters) + 2 * sum(above)
-    assert len(corpus.gist_tree_index.documents) == len(corpus.gist_tree)
+    assert len(corpus.index_of(GIST_TREE).documents) == len(corpus.gist_tree)
     assert [len(level) for level in corpus.gists.levels] == [16, 16]
     assert corpus.cost(GISTS)["calls"] == 16
 
@@ -205,7 +205,7 @@ def test_first_sentences_share_the_words_of_a_summary():
 
 def test_an_unknown_prompt_is_refused():
     with pytest.raises(ValueError, match="no prompt 'poem'"):
-        load_summariser(load_profile("cpu"), "poem", len)
+        load_writers(load_profile("cpu"), "poem", len)
 
 
 def test_a_profile_is_varied_in_its_numbers():
@@ -213,6 +213,9 @@ def test_a_profile_is_varied_in_its_numbers():
     assert profile == replace(load_profile("cpu"), margin=0.2, prompt_tokens=800)
     assert changes(profile) == {"margin": 0.2, "prompt_tokens": 800}
     assert changes(load_profile("cpu")) == {}
+    assert changes(load_profile("tiny"), "documentation", is_extracted=True) == {
+        "profile": "tiny", "prompt": "documentation", "no writer": True
+    }  # fmt: skip
     for change in ("token_budget=5", "writer=gpt", "margin=", "margin"):
         with pytest.raises(ValueError, match=f"'{change}' is not a number for one of chunk_tokens"):
             varied(load_profile("cpu"), [change])

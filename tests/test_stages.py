@@ -7,6 +7,7 @@ import pytest
 from fakes import TopicEmbedder
 from sites import html
 
+from helpers import models as loaders
 from helpers import recording, stages
 from helpers.models import Writer
 from helpers.profiles import Profile
@@ -58,6 +59,7 @@ def models(monkeypatch):
     fakes = Models()
     for stage in ("embedder", "writer", "judge"):
         monkeypatch.setattr(stages, f"load_{stage}", getattr(fakes, stage))
+    monkeypatch.setattr(loaders, "load_writer", fakes.writer)
     return fakes
 
 

@@ -180,6 +180,20 @@ def test_the_gist_of_a_single_leaf_is_the_root(no_umap):
     assert [[node.page_content for node in level] for level in tree.levels] == [["a b c d"], ["a b c"]]
 
 
+def test_writers_without_an_identity_share_a_journal_but_no_text(tmp_path):
+    options = {"journal": tmp_path / "journal.jsonl", "max_levels": 1}
+    summarised = build_tree(make_leaves(["a b c"]), TopicEmbedder(), lambda texts: "a summary", **options)
+    assert summarised.levels[1][0].page_content == "a summary"
+    gist = build_tree(
+        make_leaves(["a b c"]),
+        TopicEmbedder(),
+        lambda texts: "a summary",
+        gist=lambda texts: "a gist",
+        **options,
+    )
+    assert gist.levels[1][0].page_content == "a gist"
+
+
 def test_a_gist_that_fails_names_its_leaf_and_the_others_are_kept(tmp_path):
     leaves = make_leaves(["a b c", "bad d e", "f g h"])
     options = {"journal": tmp_path / "journal.jsonl", "retries": 0}

@@ -400,6 +400,29 @@ def test_new_leaves_cost_their_gists_and_the_clusters_above_them(eights):
     assert len(gist.calls) == 66
 
 
+def test_a_new_leaf_of_an_old_page_leaves_the_gists_of_the_others(eights):
+    gist = CountingGists()
+    tree = build_tree(arc_leaves(range(0, 640, 10), "page"), ArcEmbedder(), CountingWriter(), gist=gist)
+    before = ids(tree.levels[1])
+    tree.updater.writer.journal = tree.updater.gist.journal = Journal()  # which holds no gist
+    gist.calls.clear()
+    tree.add(arc_leaves([641], "page"))
+    assert gist.calls == [["641 text"]]
+    assert ids(tree.levels[1])[:-1] == before
+
+
+@pytest.mark.parametrize("has_gists", [False, True])
+def test_an_updater_that_does_not_fit_the_tree_is_refused(eights, has_gists):
+    leaves, gist = arc_leaves(range(0, 640, 10), "page"), CountingGists()
+    tree = build_tree(leaves, ArcEmbedder(), CountingWriter(), gist=gist if has_gists else None)
+    writer = ClusterWriter(CountingWriter(), Journal(), characters, 6000)
+    tree.updater = TreeUpdater(ArcEmbedder(), writer, gist=None if has_gists else writer)
+    nodes = dict(tree.nodes)
+    with pytest.raises(ValueError, match="the tree has gists over" if has_gists else "has no gists over"):
+        tree.add(arc_leaves([641], "page"))
+    assert tree.nodes == nodes
+
+
 # A subtree a page
 
 

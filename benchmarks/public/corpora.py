@@ -38,6 +38,7 @@ class Corpus:
     def __init__(self, pages: Sequence[Document], settings: Settings, journal: str | Path):
         self.pages, self.settings = pages, settings
         self.journal_file = Path(journal)
+        self._indexes = {}
 
     @cached_property
     def leaves(self) -> list[Document]:
@@ -62,6 +63,7 @@ class Corpus:
     @cached_property
     def gist_tree(self) -> Tree:
         """The tree over clusters of gists."""
+        self.tree_of(GISTS)  # first, so that their seconds are told apart
         return self._built(GIST_TREE, gist=self.settings.gist)
 
     @cached_property
@@ -90,31 +92,23 @@ class Corpus:
         """The leaves alone."""
         return VectorIndex.build(self.leaves, self.settings.embedder)
 
-    @cached_property
+    def index_of(self, kind: str) -> VectorIndex:
+        """Return an index of all nodes of the tree of a kind."""
+        if kind not in self._indexes:
+            nodes = list(self.tree_of(kind).nodes.values())
+            self._indexes[kind] = VectorIndex.build(nodes, self.settings.embedder)
+        return self._indexes[kind]
+
+    @property
     def index(self) -> VectorIndex:
-        """All nodes of the tree."""
-        return VectorIndex.build(list(self.tree.nodes.values()), self.settings.embedder)
-
-    @cached_property
-    def gist_index(self) -> VectorIndex:
-        """Leaves and their gists."""
-        return VectorIndex.build(list(self.gists.nodes.values()), self.settings.embedder)
-
-    @cached_property
-    def gist_tree_index(self) -> VectorIndex:
-        """All nodes of the tree over clusters of gists."""
-        return VectorIndex.build(list(self.gist_tree.nodes.values()), self.settings.embedder)
+        """All nodes of the tree over clusters."""
+        return self.index_of(CLUSTERED)
 
     @cached_property
     def lineage_index(self) -> VectorIndex:
         """All nodes of the tree, see `LineageEmbedder`."""
         nodes = list(self.tree.nodes.values())
         return VectorIndex.build(nodes, LineageEmbedder(self.settings.embedder, self.tree))
-
-    @cached_property
-    def contiguous_index(self) -> VectorIndex:
-        """All nodes of the tree over runs of neighbours."""
-        return VectorIndex.build(list(self.contiguous_tree.nodes.values()), self.settings.embedder)
 
     @cached_property
     def keywords(self) -> KeywordIndex:
@@ -181,7 +175,7 @@ class Corpus:
             yield
         finally:
             journal, key = Journal(self.journal_file), content_key("seconds", kind)
-            if len(journal) > before:
+            if len(journal) > before or key not in journal:
                 journal.put(key, (journal.get(key) or 0) + time.perf_counter() - started, tree=kind)
             journal.close()
 

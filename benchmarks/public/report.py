@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from helpers.plots import PALETTE
+from public.corpora import CLUSTERED
 from public.results import ALL
 from public.systems import BASELINE
 
@@ -151,7 +152,11 @@ def variations_table(results: Sequence[Path]) -> str:
     ]
     for path in results:
         result, scores = load_result(path)
-        cost = result["trees"]["clustered"]
+        if CLUSTERED not in result["trees"]:
+            raise ValueError(
+                f"{path.name} has no tree over clusters to vary: keep it out of benchmarks/results"
+            )
+        cost = result["trees"][CLUSTERED]
         changed = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in result["changed"].items())
         words = scores[(scores.measure == "words") & (scores.kind == ALL)]
         cells = [_cell(words[words.system == system].sort_values("budget")) for system in VARIED_SYSTEMS]
@@ -169,7 +174,7 @@ def write_readme(readme: Path, results: Sequence[Path], variations: Sequence[Pat
     parts = [section(path, to.relative_to(readme.parent).as_posix()) for path, to in pictures.items()]
     text = between_markers(readme.read_text(encoding="utf-8"), "quality", "\n\n".join(parts))
     varied = set(map(_questions, variations))
-    unchanged = [path for path in results if _questions(path) in varied]
+    unchanged = [path for path in results if _questions(path) in varied and not _changed(path)]
     text = between_markers(text, "variations", variations_table([*unchanged, *variations]))
     for path, picture in pictures.items():
         difference_figure(load_result(path)[1]).savefig(picture, dpi=110)
@@ -179,3 +184,7 @@ def write_readme(readme: Path, results: Sequence[Path], variations: Sequence[Pat
 def _questions(path):
     result, _ = load_result(path)
     return result["set"], result["tier"]
+
+
+def _changed(path):
+    return load_result(path)[0].get("changed")

@@ -13,7 +13,7 @@ from public.corpora import Corpus
 from public.measures import measure
 from public.sets import PublicSet, Question
 from public.settings import Settings
-from public.systems import SYSTEMS, kind_of_tree, trees_needed
+from public.systems import SYSTEMS, trees_needed
 
 
 class Context(NamedTuple):
@@ -89,7 +89,7 @@ class Run:
         for system in systems or self.systems:
             for budget in budgets or self.budgets:
                 limit = {"token_budget": budget, "count_tokens": corpus.count_tokens}
-                retriever = SYSTEMS[system](corpus, limit)
+                retriever = SYSTEMS[system].make(corpus, limit)
                 for question in questions:
                     started = time.perf_counter()
                     hits = retriever.invoke(question.text)
@@ -122,7 +122,7 @@ class Run:
 
 def tree_of(corpus: Corpus, system: str):
     """Return the tree that a system reads, None if it reads none."""
-    kind = kind_of_tree(system)
+    kind = SYSTEMS[system].tree
     return corpus.tree_of(kind) if kind else None
 
 

@@ -9,6 +9,7 @@ VARIABLE = {
     "chunk_tokens": int,
     "prompt_tokens": int,
     "summary_tokens": int,
+    "gist_tokens": int,
     "repetition_penalty": float,
     "max_levels": int,
     "threshold": float,
@@ -46,7 +47,9 @@ def varied(profile: Profile, fields: list[str]) -> Profile:
     return replace(profile, **changed)
 
 
-def changes(profile: Profile) -> dict[str, float]:
-    """Return what differs from the profile as it is by its name."""
+def changes(profile: Profile, prompt: str = "text", is_extracted: bool = False) -> dict[str, float | str]:
+    """Return what differs from the headline runs: another prompt, no writer, another profile, or numbers of it."""
     usual = vars(load_profile(profile.name))
-    return {name: value for name, value in vars(profile).items() if value != usual[name]}
+    changed = {name: value for name, value in vars(profile).items() if value != usual[name]}
+    named = {"profile": (profile.name, "cpu"), "prompt": (prompt, "text"), "no writer": (is_extracted, False)}
+    return {name: value for name, (value, headline) in named.items() if value != headline} | changed

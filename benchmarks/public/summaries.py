@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from langchain_core.prompts import PromptTemplate
 
-from helpers.models import load_writer, whole_sentences
+from helpers.models import load_gist_writer, load_summariser, whole_sentences
 from helpers.profiles import Profile
 from helpers.recording import content_key
-from helpers.summaries import GIST_PROMPT, SUMMARY_PROMPT, Summariser
+from helpers.summaries import SUMMARY_PROMPT
 
 # The helpers' prompt speaks of software documentation; this one asks the same of any text.
 TEXT_PROMPT = PromptTemplate.from_template(
@@ -20,7 +20,6 @@ what each adds. Keep exact names of people, places and things, who does what and
 the passages say. No lists, no headings."""
 )
 
-DEFAULT_PROMPT = "text"
 PROMPTS = {"text": TEXT_PROMPT, "documentation": SUMMARY_PROMPT}
 
 
@@ -42,25 +41,16 @@ class FirstSentences:
         return " ".join(whole_sentences(" ".join(passage.split()[:share])) for passage in passages)
 
 
-def load_summariser(profile: Profile, prompt: str, count_tokens, extract: bool = False):
-    """Return the profile's writer behind a prompt of `PROMPTS`, or `FirstSentences` if `extract`.
+def load_writers(profile: Profile, prompt: str, count_tokens, extract: bool = False):
+    """Return the writers of summaries and of gists: the profile's, or `FirstSentences` if `extract`.
 
     Raises
     ------
     ValueError
-        If there is no such prompt.
+        If there is no such prompt for summaries in `PROMPTS`.
     """
     if extract:
-        return FirstSentences()
+        return FirstSentences(), FirstSentences(words=25)
     if prompt not in PROMPTS:
         raise ValueError(f"no prompt {prompt!r}: choose one of {', '.join(PROMPTS)}")
-    writer = load_writer(profile, max_new_tokens=profile.summary_tokens)
-    return Summariser(writer, count_tokens, PROMPTS[prompt], profile.writer_ratio)
-
-
-def load_gist_writer(profile: Profile, count_tokens, extract: bool = False):
-    """Return the profile's writer of gists, or `FirstSentences` if `extract`."""
-    if extract:
-        return FirstSentences(words=25)
-    writer = load_writer(profile, max_new_tokens=profile.gist_tokens)
-    return Summariser(writer, count_tokens, GIST_PROMPT, profile.writer_ratio)
+    return load_summariser(profile, count_tokens, PROMPTS[prompt]), load_gist_writer(profile, count_tokens)

@@ -1,7 +1,7 @@
 """Systems: every way of retrieving that is measured, by name, over one corpus and within one limit."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from langchain_core.documents import Document
@@ -39,47 +39,51 @@ class LeadingLeaves(BudgetRetriever):
         return ((leaf, 0.0) for leaf in self.leaves)
 
 
-def _collapsed(**options):
-    return lambda corpus, limit: CollapsedTreeRetriever(index=corpus.index, **limit, **options)
+class System(NamedTuple):
+    """How a retriever is made over a corpus, and the kind of tree that it reads, if it reads one."""
+
+    make: Callable[[Corpus, Limit], BudgetRetriever]
+    tree: str | None = None
 
 
-def _contiguous(**options):
-    return lambda corpus, limit: CollapsedTreeRetriever(index=corpus.contiguous_index, **limit, **options)
+def _collapsed(kind, **options):
+    return System(
+        lambda corpus, limit: CollapsedTreeRetriever(index=corpus.index_of(kind), **limit, **options), kind
+    )
 
 
-def _gist_tree(**options):
-    return lambda corpus, limit: CollapsedTreeRetriever(index=corpus.gist_tree_index, **limit, **options)
+READ_CLUSTERS = {"collapsed tree", "traversal", "tree + fusion"}
 
-
-SYSTEMS: dict[str, Callable[[Corpus, Limit], BudgetRetriever]] = {
-    "random leaves": lambda corpus, limit: RandomLeaves(leaves=corpus.leaves, **limit),
-    "document cut off": lambda corpus, limit: LeadingLeaves(leaves=corpus.leaves, **limit),
-    **STRUCTURES,
-    "keywords": keyword_retriever,
-    "contiguous tree": _contiguous(reading="plain"),
+SYSTEMS: dict[str, System] = {
+    "random leaves": System(lambda corpus, limit: RandomLeaves(leaves=corpus.leaves, **limit)),
+    "document cut off": System(lambda corpus, limit: LeadingLeaves(leaves=corpus.leaves, **limit)),
+    **{name: System(make, CLUSTERED if name in READ_CLUSTERS else None) for name, make in STRUCTURES.items()},
+    "keywords": System(keyword_retriever),
+    "leaf RAG, diverse": System(
+        lambda corpus, limit: CollapsedTreeRetriever(index=corpus.leaf_index, reading="diverse", **limit)
+    ),
     **{
-        f"tree, {reading}": _collapsed(reading=reading)
+        f"tree, {reading}": _collapsed(CLUSTERED, reading=reading)
         for reading in READINGS
         if reading not in ("plain", "leaves-first")
     },
-    "tree, by scope": _collapsed(),
-    "tree, skip covered": _collapsed(reading="plain", skip_covered=True),
-    "tree, skip told": _collapsed(reading="plain", skip_told=True),
-    "tree, lineage vectors": lambda corpus, limit: CollapsedTreeRetriever(
-        index=corpus.lineage_index, reading="diverse", **limit
+    "tree, by scope": _collapsed(CLUSTERED),
+    "tree, skip covered": _collapsed(CLUSTERED, reading="plain", skip_covered=True),
+    "tree, skip told": _collapsed(CLUSTERED, reading="plain", skip_told=True),
+    "tree, lineage vectors": System(
+        lambda corpus, limit: CollapsedTreeRetriever(index=corpus.lineage_index, reading="diverse", **limit),
+        CLUSTERED,
     ),
-    "contiguous tree, diverse": _contiguous(reading="diverse"),
-    "leaf RAG, diverse": lambda corpus, limit: CollapsedTreeRetriever(
-        index=corpus.leaf_index, reading="diverse", **limit
-    ),
-    "gists, by scope": lambda corpus, limit: CollapsedTreeRetriever(index=corpus.gist_index, **limit),
-    "gist tree": _gist_tree(reading="plain"),
-    "gist tree, by scope": _gist_tree(),
+    "contiguous tree": _collapsed(CONTIGUOUS, reading="plain"),
+    "contiguous tree, diverse": _collapsed(CONTIGUOUS, reading="diverse"),
+    "gists, by scope": _collapsed(GISTS),
+    "gist tree": _collapsed(GIST_TREE, reading="plain"),
+    "gist tree, by scope": _collapsed(GIST_TREE),
 }
 
 # Over a pool of short articles nothing needs a summary; over a single document no title links to another.
 ONLY_POOLED = {"graph", "fusion + graph"}
-# Measured when asked for: a tree more to write.
+# Measured when asked for: clusters more to write, over the gists that are measured anyway.
 ONLY_ASKED = {"gist tree", "gist tree, by scope"}
 FLAT = {"random leaves", BASELINE, "keywords", "fusion", "parent and child"}
 
@@ -91,18 +95,9 @@ def default_systems(is_pooled: bool) -> list[str]:
     return [name for name in SYSTEMS if name not in ONLY_POOLED | ONLY_ASKED]
 
 
-def kind_of_tree(system: str) -> str | None:
-    """Return the kind of tree that a system reads, None if it reads none."""
-    if "contiguous" in system:
-        return CONTIGUOUS
-    if "gist" in system:
-        return GIST_TREE if "tree" in system else GISTS
-    return CLUSTERED if "tree" in system or system == "traversal" else None
-
-
 def trees_needed(systems) -> list[str]:
     """Return the kinds of trees that systems need; the contiguous one takes its sizes from the clustered one."""
-    needed = {kind_of_tree(system) for system in systems}
+    needed = {SYSTEMS[system].tree for system in systems}
     if CONTIGUOUS in needed:
         needed.add(CLUSTERED)
     return [kind for kind in KINDS if kind in needed]
