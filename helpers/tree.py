@@ -63,9 +63,9 @@ def build_tree(
         the top.
     gist : callable or Runnable, optional
         One leaf's text in (a list of one), its gist in a sentence out. If given, level 1 holds the gist of each
-        leaf, and clusters are made of these: a budget holds several gists for one leaf (three on stories), which
-        questions about a whole text gain from (``benchmarks/quality.py``). Gists after Lee et al., A
-        Human-Inspired Reading Agent with Gist Memory of Very Long Contexts, ICML 2024.
+        leaf, and clusters are made of these: a budget holds several gists for one leaf (three on stories), and so
+        more of what a whole text tells (``benchmarks/quality.py``). Gists after Lee et al., A Human-Inspired
+        Reading Agent with Gist Memory of Very Long Contexts, ICML 2024.
     retries, backoff : int, float
         Further tries for a failed or empty summary, and the seconds before the first (doubled each time).
     **clustering
