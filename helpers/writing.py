@@ -42,9 +42,7 @@ class ClusterWriter:
         is_runnable = isinstance(self.summarise, Runnable)
         self.runnable = self.summarise if is_runnable else RunnableLambda(self.summarise)
         self.batch_size = getattr(self.summarise, "batch_size", 8) if is_runnable else 1
-        # Else the summary of a single text could be taken for its gist: both are in one journal.
-        nameless = "" if self.what == "summary" else self.what
-        self.identity = getattr(self.summarise, "identity", nameless)
+        self.identity = getattr(self.summarise, "identity", "")
         if not self.fits(["x"]):
             raise ValueError(
                 f"max_prompt_tokens={self.max_prompt_tokens} leaves no room for text: the prompt of a single "
@@ -75,8 +73,9 @@ class ClusterWriter:
         return self._written([pack_in_order(texts, self.fits)[0] for texts in clusters], level)
 
     def _written(self, clusters, level):
-        keys = [content_key("summary", self.identity, texts) for texts in clusters]
-        texts = {key: self.journal.get(key, f"a summary of level {level}") for key in keys}
+        # What it is stands in the key: the summary of a single text and its gist may be in one journal.
+        keys = [content_key(self.what, self.identity, texts) for texts in clusters]
+        texts = {key: self.journal.get(key, f"a {self.what} of level {level}") for key in keys}
         missing = {k: c for k, c in zip(keys, clusters, strict=True) if texts[k] is None}
         # Prompts of like length in one batch waste little on padding.
         waiting = sorted(missing, key=lambda key: sum(map(len, missing[key])))
