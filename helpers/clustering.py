@@ -9,9 +9,9 @@ import faiss
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-from helpers.index import unit_rows
 from helpers.mixtures import choose_k, fit_mixture
 from helpers.reduction import reduce_dimensions
+from helpers.vectors import unit_rows
 
 # Below this many rows, a second thread costs more in waiting than it brings.
 ONE_THREAD_ROWS = 10_000

@@ -8,9 +8,9 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
 from helpers.clustering import cluster
-from helpers.index import embedder_name
 from helpers.nodes import Tree, leaf_node, summary_node
 from helpers.recording import content_key
+from helpers.vectors import embedder_name
 from helpers.writing import ClusterWriter
 
 

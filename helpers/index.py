@@ -14,6 +14,7 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
 from helpers.jsonlines import document_rows, read_rows, row_documents, write_rows
+from helpers.vectors import embedder_name, unit_rows
 
 with warnings.catch_warnings():
     # langchain-community is archived and says so; FAISS has no successor package yet.
@@ -208,18 +209,6 @@ class VectorIndex:
         store.docstore = InMemoryDocstore({document.id: document for document in documents})
         store.index_to_docstore_id = dict(enumerate(document.id for document in documents))
         return cls(store, embedder)
-
-
-def unit_rows(vectors, dtype=np.float32) -> np.ndarray:
-    """Return vectors scaled to unit length, shape (n, d); a row of zeros stays zero."""
-    rows = np.asarray(vectors, dtype=dtype)
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    return rows / np.where(lengths == 0, 1, lengths)
-
-
-def embedder_name(embedder: Embeddings) -> str:
-    """Return what tells one embedder from another: its ``identity`` if it has one, else its class."""
-    return getattr(embedder, "identity", type(embedder).__name__)
 
 
 def _empty_store(dimension, embedder):

@@ -5,7 +5,7 @@ from functools import cache
 import faiss
 import numpy as np
 
-from helpers.index import unit_rows
+from helpers.vectors import unit_rows
 
 # The source takes sqrt(n - 1) neighbours. Beyond this many the graph costs more and tells UMAP nothing new.
 MAX_NEIGHBORS = 30

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
-from helpers.index import unit_rows
+from helpers.vectors import unit_rows
 
 # Written for this purpose, with no names, so that only the form of a question is compared.
 BROAD = (

@@ -6,8 +6,9 @@ import numpy as np
 from langchain_core.documents import Document
 
 from helpers.growth import TreeBuilder
-from helpers.index import VectorIndex, unit_rows
+from helpers.index import VectorIndex
 from helpers.nodes import Tree, leaf_node, summary_node
+from helpers.vectors import unit_rows
 
 # A group of new nodes this large gets a summary of its own; a smaller one joins the nearest cluster.
 OWN_CLUSTER = 3

@@ -15,9 +15,10 @@ from sklearn.metrics.pairwise import cosine_similarity
 
 from helpers import index as module
 from helpers.embedding import WindowEmbedder
-from helpers.index import VectorIndex, embedder_name, unit_rows
+from helpers.index import VectorIndex
 from helpers.models import load_embedder
 from helpers.profiles import load_profile
+from helpers.vectors import unit_rows
 
 
 class Numbers(Embeddings):
@@ -377,14 +378,6 @@ def test_the_folder_of_another_embedder_is_refused_by_name(tmp_path, compass):
         VectorIndex.load(tmp_path, OtherNumbers())
 
 
-def test_an_embedder_is_known_by_its_identity_else_by_its_class():
-    class Plain(Embeddings):
-        embed_documents = embed_query = None
-
-    assert embedder_name(Numbers()) == "numbers"
-    assert embedder_name(Plain()) == "Plain"
-
-
 @pytest.mark.parametrize("name", ["vectors.faiss", "documents.jsonl", "index.json"])
 @pytest.mark.parametrize("damage", ["missing", "half", "empty"])
 def test_a_half_written_folder_is_refused_with_advice(tmp_path, compass, name, damage):
@@ -423,15 +416,6 @@ def test_a_save_that_breaks_off_over_an_older_index_is_noticed(tmp_path, compass
         VectorIndex.load(tmp_path, Numbers())
     newer.save(tmp_path)
     assert VectorIndex.load(tmp_path, Numbers()).documents == newer.documents
-
-
-# Unit vectors
-
-
-def test_unit_rows_keep_direction_and_leave_zero_alone():
-    rows = unit_rows([[3, 4], [0, 0], [-0.001, 0]])
-    assert rows.dtype == np.float32
-    np.testing.assert_allclose(rows, [[0.6, 0.8], [0, 0], [-1, 0]], rtol=1e-6)
 
 
 # The real model

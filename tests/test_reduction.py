@@ -6,8 +6,8 @@ import pytest
 from fakes import random_vectors
 
 from helpers import reduction
-from helpers.index import unit_rows
 from helpers.reduction import reduce_dimensions
+from helpers.vectors import unit_rows
 
 
 def test_reduction_gives_dim_columns_of_float64():

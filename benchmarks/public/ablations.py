@@ -9,8 +9,8 @@ from langchain_core.embeddings import Embeddings
 
 from helpers.embedding import WindowEmbedder
 from helpers.growth import TreeBuilder
-from helpers.index import unit_rows
 from helpers.nodes import Tree
+from helpers.vectors import unit_rows
 
 
 @dataclass
