@@ -5,10 +5,10 @@ from collections.abc import Iterator
 
 from langchain_core.documents import Document
 
+from helpers.budget import BudgetRetriever
 from helpers.graph import KnowledgeGraph
 from helpers.names import fold
 from helpers.recording import content_key
-from helpers.retrievers import BudgetRetriever
 
 # Who finds a rule must learn what changes it, though the sentence begins with the other rule. All other
 # relations are walked from subject to object only: from a rule to all its products would bring everything.

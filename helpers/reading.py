@@ -1,16 +1,17 @@
-"""Reading: in which order the ranked nodes of a tree are read, and how far.
+"""Reading: in which order the ranked nodes of a tree are read.
 
 An order is a permutation of a ranking; the scores stay those of the ranking.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice, zip_longest
 from typing import Literal, get_args
 
 import numpy as np
 from langchain_core.documents import Document
 
-Hit = tuple[Document, float]
+from helpers.budget import Hit, Ranked
+
 Vectors = Callable[[Sequence[str]], np.ndarray]
 Reading = Literal[
     "plain", "leaves-first", "bonus", "alternate", "top-first", "summary-first", "mmr", "diverse"
@@ -23,11 +24,9 @@ RELEVANCE, DIVERSE_RELEVANCE = 0.6, 0.7
 """Weight of the cosine to the question in ``mmr``, and in ``diverse``; the rest weighs likeness to what was read."""
 POOL = 200
 """Hits among which `mmr` looks for unlike ones; those below follow as ranked."""
-LOOKAHEAD = 1000
-"""Hits in a row that do not fit, after which reading ends: a budget is hardly ever filled to the last token."""
 
 
-def ordered(ranked: Iterable[Hit], reading: Reading, vectors: Vectors) -> Iterable[Hit]:
+def ordered(ranked: Ranked, reading: Reading, vectors: Vectors) -> Ranked:
     """Return a ranking in the order of a way of reading.
 
     Parameters
@@ -71,7 +70,7 @@ def summary_first(ranked: Sequence[Hit]) -> list[Hit]:
     return _moved_up(ranked, lambda hit: _level(hit) > 0)
 
 
-def leaves_first(ranked: Iterable[Hit]) -> Iterator[Hit]:
+def leaves_first(ranked: Ranked) -> Iterator[Hit]:
     """Yield leaves as ranked, then summaries."""
     summaries = []
     for hit in ranked:
@@ -83,7 +82,7 @@ def leaves_first(ranked: Iterable[Hit]) -> Iterator[Hit]:
 
 
 def mmr(
-    ranked: Iterable[Hit], vectors: Vectors, relevance: float = RELEVANCE, summary_bonus: float = 0.0
+    ranked: Ranked, vectors: Vectors, relevance: float = RELEVANCE, summary_bonus: float = 0.0
 ) -> Iterator[Hit]:
     """Yield hits by maximal marginal relevance: near to the question, far from what was read before.
 
@@ -106,34 +105,6 @@ def mmr(
         gain = np.round(nearness - (1 - relevance) * likeness, 6)
         best = int(np.argmax(np.where(unread, gain, -np.inf)))
     yield from ranked
-
-
-def within(
-    ranked: Iterable[Hit],
-    limit: int,
-    cost: Callable[[Document], int],
-    is_waste: Callable[[Document, Mapping[str, Document]], bool],
-) -> Iterator[Hit]:
-    """Yield hits while they fit; one that does not is skipped, since a smaller one may follow soon.
-
-    Parameters
-    ----------
-    ranked : iterable of (Document, float)
-    limit : int
-        For the costs of all hits together.
-    cost : callable
-    is_waste : callable
-        Whether a document adds nothing to those chosen already, which it gets by id; it is skipped then.
-    """
-    chosen, left, skipped = {}, limit, 0
-    for document, score in ranked:
-        price, skipped = cost(document), skipped + 1
-        if price <= left and not is_waste(document, chosen):
-            left, skipped = left - price, 0
-            chosen[document.metadata["id"]] = document
-            yield document, score
-        if left <= 0 or skipped == LOOKAHEAD:
-            return
 
 
 def is_covered(document: Document, chosen: Mapping[str, Document]) -> bool:

@@ -1,83 +1,21 @@
 """Retrievers: leaves, keywords, fusion, families, trees; all read up to k hits or a token budget."""
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import islice
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Literal
 
 import numpy as np
 from langchain_core.documents import Document
-from langchain_core.retrievers import BaseRetriever
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import Field
 
+from helpers.budget import BudgetRetriever, Ranked, Ranker
 from helpers.index import VectorIndex
 from helpers.keywords import KeywordIndex, rrf
 from helpers.nodes import Tree
-from helpers.reading import Reading, is_covered, is_told, ordered, within
+from helpers.reading import Reading, is_covered, is_told, ordered
 from helpers.scope import Scope
-
-Ranked = Iterable[tuple[Document, float]]
-
-
-@runtime_checkable
-class Ranker(Protocol):
-    """Whatever orders documents by a question: an index, or a retriever of this module."""
-
-    def ranked(self, question: str) -> Ranked: ...
-
-
-class BudgetRetriever(BaseRetriever):
-    """Base of the retrievers here: a ranking, read up to ``k`` hits or up to ``token_budget`` tokens.
-
-    Parameters
-    ----------
-    k : int, optional
-        5 if neither limit is given. Giving both is an error.
-    token_budget : int, optional
-        Tokens of all hits together. A count of nodes favours systems with long nodes; a budget is the same
-        for all.
-    count_tokens : callable, optional
-        Needed with a token budget.
-    """
-
-    model_config = ConfigDict(arbitrary_types_allowed=True)
-
-    k: int | None = None
-    token_budget: int | None = None
-    count_tokens: Callable[[str], int] | None = None
-
-    @model_validator(mode="after")
-    def _one_limit(self):
-        if self.k is not None and self.token_budget is not None:
-            raise ValueError("give k or token_budget, not both")
-        if self.token_budget is not None and self.count_tokens is None:
-            raise ValueError("a token budget needs count_tokens")
-        if self.k is None and self.token_budget is None:
-            self.k = 5
-        return self
-
-    def ranked(self, question: str) -> Ranked:
-        """Return (document, score) pairs, the best first."""
-        raise NotImplementedError
-
-    def _get_relevant_documents(self, query: str, *, run_manager: Any = None) -> list[Document]:
-        return self.read(self.ranked(query))
-
-    def read(self, ranked: Ranked) -> list[Document]:
-        """Return the hits within the limit, with ``score``, ``level`` and ``sources`` in their metadata."""
-        return [_hit(document, score) for document, score in self._chosen(ranked)]
-
-    def _chosen(self, ranked):
-        if self.k is not None:
-            return within(ranked, self.k, lambda document: 1, self._is_waste)
-        return within(ranked, self.token_budget, self._tokens, self._is_waste)
-
-    def _tokens(self, document):
-        return self.count_tokens(document.page_content)
-
-    def _is_waste(self, document, chosen):
-        return False
 
 
 class LeafRetriever(BudgetRetriever):
@@ -218,9 +156,3 @@ class TreeTraversalRetriever(BudgetRetriever):
             best = sorted(level, key=lambda node_id: (-round(scores[node_id], 6), node_id))[: self.width]
             yield from ((level[node_id], scores[node_id]) for node_id in best)
             level = {child.metadata["id"]: child for node_id in best for child in self.tree.children(node_id)}
-
-
-def _hit(document, score):
-    sources = document.metadata.get("sources") or [document.metadata.get("source")]
-    about = {"score": round(score, 6), "level": document.metadata.get("level", 0), "sources": sources}
-    return document.model_copy(update={"metadata": document.metadata | about})

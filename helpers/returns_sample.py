@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from langchain_core.documents import Document
 
+from helpers.budget import BudgetRetriever
 from helpers.rag import ANSWERED, INSUFFICIENT
-from helpers.retrievers import BudgetRetriever
 
 FRESH, ORDINARY = "生鲜", "普通"
 QUESTION = "签收第 10 天，生鲜商品还能退货吗？"

@@ -5,8 +5,9 @@ import warnings
 import pytest
 from langchain_core.documents import Document
 
+from helpers.budget import BudgetRetriever
 from helpers.keywords import KeywordIndex
-from helpers.retrievers import BudgetRetriever, FusionRetriever, KeywordRetriever, ParentChildRetriever
+from helpers.retrievers import FusionRetriever, KeywordRetriever, ParentChildRetriever
 
 
 class Given(BudgetRetriever):

@@ -8,8 +8,9 @@ from langchain_core.documents import Document
 from pydantic import ValidationError
 from test_retrievers import QUESTION, TableEmbedder, count_words, ids, node, vector
 
+from helpers.budget import within
 from helpers.index import VectorIndex
-from helpers.reading import READINGS, is_covered, is_told, ordered, within
+from helpers.reading import READINGS, is_covered, is_told, ordered
 from helpers.retrievers import CollapsedTreeRetriever
 from helpers.scope import BROAD, NARROW
 
@@ -161,20 +162,6 @@ def test_every_reading_is_a_permutation_and_keeps_to_the_budget(scored, reading,
     }
     kept = within(read, budget, words_of, is_told)
     assert sum(words_of(document) for document, _ in kept) <= budget
-
-
-def test_reading_ends_when_nothing_fits_for_long(monkeypatch):
-    monkeypatch.setattr("helpers.reading.LOOKAHEAD", 2)
-    ranked = [
-        hit("a", 0.9),
-        (node("b", 9), 0.8),
-        hit("c", 0.7),
-        (node("d", 9), 0.6),
-        (node("e", 9), 0.5),
-        hit("f", 0.4),
-    ]
-    kept = within(ranked, 5, words_of, lambda document, chosen: False)
-    assert names(kept) == ["a", "c"]
 
 
 # Waste.

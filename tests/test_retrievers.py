@@ -130,80 +130,9 @@ def test_a_hit_carries_score_level_and_sources(tree_index):
     assert best.metadata["sources"] == ["https://docs/r"]
 
 
-def test_a_leaf_without_sources_names_its_own_page():
-    leaf = Document("text", metadata={"id": "a", "level": 0, "source": "https://docs/page"})
-    (hit,) = LeafRetriever(index=index_of([(leaf, 1.0)])).invoke(QUESTION)
-    assert hit.metadata["sources"] == ["https://docs/page"]
-
-
 def test_the_documents_in_the_index_stay_as_they_were(tree_index):
     CollapsedTreeRetriever(index=tree_index, reading="plain", k=6).invoke(QUESTION)
     assert all("score" not in document.metadata for document in tree_index.documents)
-
-
-# How far a ranking is read.
-
-
-def test_five_hits_unless_told_otherwise():
-    index = index_of([(node(f"n{i}", 1), 0.5) for i in range(9)])
-    assert len(LeafRetriever(index=index).invoke(QUESTION)) == 5
-
-
-def test_fewer_documents_than_k(tree_index):
-    assert len(LeafRetriever(index=tree_index, k=100).invoke(QUESTION)) == 4
-
-
-def test_k_and_a_budget_together_are_an_error(tree_index):
-    with pytest.raises(ValueError, match="k or token_budget, not both"):
-        LeafRetriever(index=tree_index, k=5, token_budget=100, count_tokens=count_words)
-
-
-def test_a_budget_without_a_counter_is_an_error(tree_index):
-    with pytest.raises(ValueError, match="needs count_tokens"):
-        LeafRetriever(index=tree_index, token_budget=100)
-
-
-def test_a_node_over_the_budget_is_skipped_and_reading_goes_on():
-    # Bug bank 13: budget 10, the best node has 50 tokens, the next three 5 each. Two of them fit.
-    scored = [(node("long", 50), 0.9), (node("a", 5), 0.8), (node("b", 5), 0.7), (node("c", 5), 0.6)]
-    retriever = CollapsedTreeRetriever(
-        index=index_of(scored), reading="plain", token_budget=10, count_tokens=count_words
-    )
-    assert ids(retriever.invoke(QUESTION)) == ["a", "b"]
-
-
-def test_a_node_that_no_longer_fits_does_not_end_reading():
-    # 10 - 6 = 4 left: b (5) does not fit, c (3) does, then d (1) fills the budget and e finds none.
-    scored = [
-        (node("a", 6), 0.9),
-        (node("b", 5), 0.8),
-        (node("c", 3), 0.7),
-        (node("d", 1), 0.6),
-        (node("e", 1), 0.5),
-    ]
-    retriever = LeafRetriever(index=index_of(scored), token_budget=10, count_tokens=count_words)
-    assert ids(retriever.invoke(QUESTION)) == ["a", "c", "d"]
-
-
-def test_a_node_of_exactly_the_budget_fits():
-    scored = [(node("whole", 10), 0.9), (node("more", 1), 0.8)]
-    retriever = LeafRetriever(index=index_of(scored), token_budget=10, count_tokens=count_words)
-    assert ids(retriever.invoke(QUESTION)) == ["whole"]
-
-
-def test_nothing_fits():
-    retriever = LeafRetriever(index=index_of([(node("a", 5), 0.9)]), token_budget=4, count_tokens=count_words)
-    assert retriever.invoke(QUESTION) == []
-
-
-def test_the_callers_counter_decides_not_a_number_stored_with_the_node():
-    # Leaves store the count of the splitter's tokenizer; a budget may be meant in the writer's.
-    leaves = [node("a", 5), node("b", 5)]
-    for leaf in leaves:
-        leaf.metadata["tokens"] = 1
-    index = index_of([(leaves[0], 0.9), (leaves[1], 0.8)])
-    retriever = LeafRetriever(index=index, token_budget=5, count_tokens=count_words)
-    assert ids(retriever.invoke(QUESTION)) == ["a"]
 
 
 @pytest.mark.parametrize("budget", [5, 9, 10, 14, 15, 30, 31])

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from langchain_core.documents import Document
 
+from helpers.budget import BudgetRetriever
 from helpers.reading import READINGS
 from helpers.recording import content_key
-from helpers.retrievers import BudgetRetriever, CollapsedTreeRetriever
+from helpers.retrievers import CollapsedTreeRetriever
 from helpers.structures import STRUCTURES, keyword_retriever
 from public.corpora import CLUSTERED, CONTIGUOUS, GIST_TREE, GISTS, KINDS, Corpus
 
