@@ -6,17 +6,19 @@ from functools import cached_property
 import pandas as pd
 from langchain_core.documents import Document
 
+from helpers.budget import BudgetRetriever
 from helpers.crawl import Crawl, crawl, serve
 from helpers.embedding import WindowEmbedder
-from helpers.evaluation import Question, compare, judge_pairs, load_questions
+from helpers.evaluation import compare, judge_pairs
 from helpers.index import VectorIndex
 from helpers.judging import PairVerdict
 from helpers.leaves import split_leaves
 from helpers.models import load_embedder, load_gist_writer, load_judge, load_summariser, load_writer
 from helpers.policies import POLICY_QUESTIONS, load_policies
 from helpers.profiles import Profile, load_profile
+from helpers.questions import Question, load_questions
 from helpers.recording import ROOT, Journal, open_recording
-from helpers.retrievers import BudgetRetriever, CollapsedTreeRetriever, LeafRetriever
+from helpers.retrievers import CollapsedTreeRetriever, LeafRetriever
 from helpers.summaries import Summariser
 from helpers.tree import Tree, build_tree
 

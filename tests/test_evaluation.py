@@ -1,6 +1,5 @@
 """Evaluation: keywords, evidence recall, intervals and tables, against hand calculations and two oracles."""
 
-import json
 import math
 
 import ir_measures
@@ -12,16 +11,9 @@ from langchain_core.documents import Document
 from langchain_core.language_models.fake import FakeListLLM
 from langchain_core.retrievers import BaseRetriever
 
-from helpers.evaluation import (
-    Evidence,
-    Question,
-    bootstrap_interval,
-    compare,
-    evidence_recall,
-    keyword_match,
-    load_questions,
-)
+from helpers.evaluation import bootstrap_interval, compare, evidence_recall, keyword_match
 from helpers.nodes import Tree
+from helpers.questions import Evidence, Question
 from helpers.rag import ABSTENTION
 
 PAGE = "https://docs/page"
@@ -93,36 +85,6 @@ def test_an_answer_in_the_style_of_the_source_passes_its_third_question():
     answer = "PEFT (Parameter‑Efficient Fine‑Tuning) trains small adapters; one technique is LoRA."
     keywords = {"PEFT": [], "parameter-efficient": [], "adapter": ["adapters"], "LoRA": []}
     assert keyword_match(answer, keywords)
-
-
-# Questions.
-
-
-def question_file(folder, **changes):
-    row = {"id": "q1", "kind": "specific", "question": "How?", "role": None}
-    row |= {"keywords": [{"keyword": "map", "aliases": ["map()"]}], "evidence": []}
-    file = folder / "questions.jsonl"
-    file.write_text(json.dumps(row | changes) + "\n\n", encoding="utf-8")
-    return file
-
-
-def test_questions_know_where_their_quotes_stand(tmp_path):
-    evidence = [{"page": "data/page.html", "quote": "the quote"}]
-    page = Document("Here is the quote.", metadata={"source": "http://127.0.0.1:1/data/page.html"})
-    (question,) = load_questions(question_file(tmp_path, evidence=evidence), [page])
-    assert question == Question(
-        "q1", "specific", "How?", {"map": ["map()"]}, [Evidence(page.metadata["source"], 8, 17, "the quote")]
-    )
-
-
-@pytest.mark.parametrize(
-    ("text", "address"), [("other words", "/a/page.html"), ("the quote", "/a/other-page.html")]
-)
-def test_a_quote_that_is_not_on_its_page_is_an_error(tmp_path, text, address):
-    evidence = [{"page": "page.html", "quote": "the quote"}]
-    page = Document(text, metadata={"source": f"http://127.0.0.1:1{address}"})
-    with pytest.raises(ValueError, match="question q1: the quote 'the quote' is not on page.html"):
-        load_questions(question_file(tmp_path, evidence=evidence), [page])
 
 
 # Evidence recall. The page:

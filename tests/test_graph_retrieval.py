@@ -3,10 +3,11 @@
 import pytest
 from langchain_core.documents import Document
 
-from helpers.evaluation import Evidence, evidence_recall
+from helpers.evaluation import evidence_recall
 from helpers.extraction import POLICY_PATTERNS, extract_by_rules
 from helpers.graph import KnowledgeGraph
 from helpers.graph_retrieval import GraphRetriever
+from helpers.questions import Evidence
 
 TEXTS = {
     "order": "# Order 7\n\nHello. Order 7 contains Milk and Bread. Order 7 was shipped by Van.",

@@ -1,13 +1,15 @@
-"""The evaluation questions: their form, and that the corpus literally holds what they are measured on."""
+"""Questions: how they are read, and that the corpus literally holds what ours are measured on."""
 
 import json
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from langchain_core.documents import Document
 
 from helpers.crawl import page_text
 from helpers.evaluation import keyword_match
+from helpers.questions import Evidence, Question, load_questions
 
 DATA = Path(__file__).parents[1] / "data"
 SITE = DATA / "site"
@@ -123,3 +125,33 @@ def test_the_subject_of_an_unanswerable_question_is_not_in_the_corpus(word, page
     asked = [row for row in QUESTIONS if word.casefold() in row["question"].casefold()]
     assert [row["kind"] for row in asked] == ["unanswerable"]
     assert not any(word.casefold() in text.casefold() for text in pages.values())
+
+
+# How they are read.
+
+
+def question_file(folder, **changes):
+    row = {"id": "q1", "kind": "specific", "question": "How?", "role": None}
+    row |= {"keywords": [{"keyword": "map", "aliases": ["map()"]}], "evidence": []}
+    file = folder / "questions.jsonl"
+    file.write_text(json.dumps(row | changes) + "\n\n", encoding="utf-8")
+    return file
+
+
+def test_questions_know_where_their_quotes_stand(tmp_path):
+    evidence = [{"page": "data/page.html", "quote": "the quote"}]
+    page = Document("Here is the quote.", metadata={"source": "http://127.0.0.1:1/data/page.html"})
+    (question,) = load_questions(question_file(tmp_path, evidence=evidence), [page])
+    assert question == Question(
+        "q1", "specific", "How?", {"map": ["map()"]}, [Evidence(page.metadata["source"], 8, 17, "the quote")]
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "address"), [("other words", "/a/page.html"), ("the quote", "/a/other-page.html")]
+)
+def test_a_quote_that_is_not_on_its_page_is_an_error(tmp_path, text, address):
+    evidence = [{"page": "page.html", "quote": "the quote"}]
+    page = Document(text, metadata={"source": f"http://127.0.0.1:1{address}"})
+    with pytest.raises(ValueError, match="question q1: the quote 'the quote' is not on page.html"):
+        load_questions(question_file(tmp_path, evidence=evidence), [page])
