@@ -8,7 +8,7 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
 from helpers.clustering import cluster
-from helpers.nodes import Tree, leaf_node, summary_node
+from helpers.nodes import Tree, gist_node, leaf_node, summary_node
 from helpers.recording import content_key
 from helpers.vectors import embedder_name
 from helpers.writing import ClusterWriter
@@ -19,7 +19,7 @@ class TreeBuilder:
     """Grows trees; see `helpers.tree.build_tree` for what its fields mean.
 
     With ``per_source``, each page has a subtree of its own, and a common top grows on their roots;
-    ``max_levels`` then holds for each of them. With ``gist``, clusters are made of the gists of leaves.
+    ``max_levels`` then holds for each of them. With ``gist``, each leaf also gets a gist, beside the clusters.
     """
 
     embedder: Embeddings
@@ -28,11 +28,6 @@ class TreeBuilder:
     max_levels: int = 3
     per_source: bool = False
     gist: ClusterWriter | None = None
-
-    @property
-    def base(self) -> int:
-        """The level that clusters are made of: that of leaves, or of their gists."""
-        return 0 if self.gist is None else 1
 
     def build(self, leaves: Sequence[Document]) -> Tree:
         """Build a tree from nothing."""
@@ -49,16 +44,17 @@ class TreeBuilder:
         """Put a gist over each leaf that has none, if leaves have gists."""
         if self.gist is None:
             return
-        bare = [leaf for leaf in tree.levels[0] if not tree.parents(leaf.metadata["id"])]
+        told = {gist.metadata["children"][0] for gist in tree.gists}
+        bare = [leaf for leaf in tree.levels[0] if leaf.metadata["id"] not in told]
         texts = self.gist.summaries([[leaf.page_content] for leaf in bare], level=1)
         for leaf, text in zip(bare, texts, strict=True):
-            tree.put(summary_node(text, 1, [leaf]))
+            tree.put(gist_node(text, leaf))
 
     def grow_pages(self, tree: Tree, sources: Collection[str]) -> None:
         """Grow the subtrees of some pages, if pages have their own; one of a single leaf needs no summary."""
         pages = {}
-        for node in tree.levels[self.base] if self.per_source else ():
-            pages.setdefault(node.metadata["sources"][0], []).append(node)
+        for leaf in tree.levels[0] if self.per_source else ():
+            pages.setdefault(leaf.metadata["source"], []).append(leaf)
         self.grow(tree, [page for source, page in pages.items() if source in sources and len(page) > 1])
 
     def grow_top(self, tree: Tree) -> None:

@@ -16,7 +16,8 @@ class Tree:
 
     A node is a LangChain Document. Metadata: ``id``; ``level`` (0 for leaves); ``sources``, the addresses of
     the pages under it; a summary also has ``children``, the ids of what it was made from. A leaf has one
-    copy, however many parents it has.
+    copy, however many parents it has. A gist is a summary of one leaf, of level 1 and with ``gist`` in its metadata:
+    it stands beside the tree, in `nodes` and `gists` but neither in `levels` nor among parents and roots.
 
     Attributes
     ----------
@@ -29,6 +30,7 @@ class Tree:
     def __init__(self, nodes: Iterable[Document]):
         self.nodes: dict[str, Document] = {}
         self._parents: dict[str, list[str]] = {}
+        self._gists: dict[str, str] = {}
         self.updater = None
         for node in nodes:
             self.put(node)
@@ -38,7 +40,7 @@ class Tree:
 
     def __repr__(self) -> str:
         sizes = " -> ".join(str(len(level)) for level in self.levels)
-        return f"Tree({sizes})"
+        return f"Tree({sizes}, {len(self.gists)} gists)" if self.gists else f"Tree({sizes})"
 
     def put(self, node: Document) -> None:
         """Add a node whose children are here already.
@@ -56,12 +58,15 @@ class Tree:
             raise ValueError(f"node {node_id} has children that are not in the tree: {', '.join(missing)}")
         self.nodes[node_id] = node
         for child in node.metadata.get("children", ()):
-            self._parents.setdefault(child, []).append(node_id)
+            if is_gist(node):
+                self._gists[child] = node_id
+            else:
+                self._parents.setdefault(child, []).append(node_id)
 
     def replace(self, nodes: Iterable[Document]) -> None:
         """Take other nodes in place of all that are here; if they are no tree, nothing changes."""
         other = Tree(nodes)
-        self.nodes, self._parents = other.nodes, other._parents
+        self.nodes, self._parents, self._gists = other.nodes, other._parents, other._gists
 
     def add(self, leaves: Sequence[Document]) -> None:
         """Add leaves and write the summaries above them; see `helpers.updates.TreeUpdater.add`."""
@@ -74,9 +79,10 @@ class Tree:
     @property
     def levels(self) -> list[list[Document]]:
         """Nodes by level: ``levels[0]`` are the leaves."""
-        top = max((node.metadata["level"] for node in self.nodes.values()), default=-1)
+        nodes = [node for node in self.nodes.values() if not is_gist(node)]
+        top = max((node.metadata["level"] for node in nodes), default=-1)
         levels: list[list[Document]] = [[] for _ in range(top + 1)]
-        for node in self.nodes.values():
+        for node in nodes:
             levels[node.metadata["level"]].append(node)
         return levels
 
@@ -86,9 +92,18 @@ class Tree:
         return [node for level in self.levels[1:] for node in level]
 
     @property
+    def gists(self) -> list[Document]:
+        """The gists of leaves, in the order of the leaves."""
+        return [self.nodes[self._gists[leaf]] for leaf in self.nodes if leaf in self._gists]
+
+    @property
     def roots(self) -> list[Document]:
         """Nodes without a parent."""
-        return [node for node_id, node in self.nodes.items() if not self._parents.get(node_id)]
+        return [
+            node
+            for node_id, node in self.nodes.items()
+            if not self._parents.get(node_id) and not is_gist(node)
+        ]
 
     def children(self, node_id: str) -> list[Document]:
         """Nodes that a summary was made from; none for a leaf."""
@@ -183,3 +198,22 @@ def summary_node(text: str, level: int, group: Sequence[Document]) -> Document:
     sources = list(dict.fromkeys(source for node in group for source in node.metadata["sources"]))
     about = {"id": node_id, "level": level, "children": children, "sources": sources}
     return Document(text, id=node_id, metadata=about)
+
+
+def gist_node(text: str, leaf: Document) -> Document:
+    """Return the node of a leaf's gist. Its id hashes leaf and text."""
+    leaf_id = leaf.metadata["id"]
+    node_id = content_key("gist", leaf_id, text)[:12]
+    about = {
+        "id": node_id,
+        "level": 1,
+        "children": [leaf_id],
+        "sources": leaf.metadata["sources"],
+        "gist": True,
+    }
+    return Document(text, id=node_id, metadata=about)
+
+
+def is_gist(node: Document) -> bool:
+    """Return whether a node is the gist of a leaf."""
+    return node.metadata.get("gist", False)

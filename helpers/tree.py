@@ -56,16 +56,16 @@ def build_tree(
         Cap for `prompt_tokens`. A cluster over it is clustered again, then split in order; a single text
         over it is summarised in steps. Nothing is cut off.
     max_levels : int
-        Levels of clusters at the most, gists not counted; fewer once a level has a single node.
+        Levels of clusters at the most; fewer once a level has a single node.
     per_source : bool
         Whether each page gets a subtree of its own, under a common top: clusters over the whole corpus may mix
         pages that use the same words for different things. `max_levels` then holds for the subtrees and for
         the top.
     gist : callable or Runnable, optional
-        One leaf's text in (a list of one), its gist in a sentence out. If given, level 1 holds the gist of each
-        leaf, and clusters are made of these: a budget holds several gists for one leaf (three on stories), and so
-        more of what a whole text tells (``benchmarks/quality.py``). Gists after Lee et al., A Human-Inspired
-        Reading Agent with Gist Memory of Very Long Contexts, ICML 2024.
+        One leaf's text in (a list of one), its gist in a sentence out. If given, each leaf also has a gist, beside
+        the clusters, which are made of leaves as without it: a budget holds several gists for one leaf (three on
+        stories), and so more of what a whole text tells (``benchmarks/quality.py``). Gists after Lee et al., A
+        Human-Inspired Reading Agent with Gist Memory of Very Long Contexts, ICML 2024.
     retries, backoff : int, float
         Further tries for a failed or empty summary, and the seconds before the first (doubled each time).
     **clustering

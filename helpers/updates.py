@@ -69,10 +69,8 @@ class TreeUpdater(TreeBuilder):
         """Make a tree stand on other leaves, of which some sources changed; it is left alone until all is written."""
         self._check_gists(tree)
         left = {leaf.metadata["id"] for leaf in leaves}
-        gists = [
-            node for node in tree.summaries if self._is_gist(node) and node.metadata["children"][0] in left
-        ]
-        pages = [node for node in tree.summaries if not self._is_gist(node) and not self._is_top(node)]
+        gists = [gist for gist in tree.gists if gist.metadata["children"][0] in left]
+        pages = [node for node in tree.summaries if not self._is_top(node)]
         base = Tree(
             [*leaves, *gists, *(page for page in pages if page.metadata["sources"][0] not in sources)]
         )
@@ -91,22 +89,16 @@ class TreeUpdater(TreeBuilder):
 
     def _check_gists(self, tree):
         """Refuse a tree that has gists where this updater has no writer for them, or the other way round."""
-        leaves, *above = tree.levels
-        has_gists = bool(above) and all(len(node.metadata["children"]) == 1 for node in above[0])
-        if len(leaves) > 1 and has_gists != (self.gist is not None):
+        if bool(tree.gists) != (self.gist is not None):
             raise ValueError(
                 "the tree has gists over its leaves: give its TreeUpdater a writer for them (gist=ClusterWriter(...))"
-                if has_gists
+                if tree.gists
                 else "the tree has no gists over its leaves, but its TreeUpdater a writer for them: build it anew"
             )
 
-    def _is_gist(self, node):
-        return 0 < node.metadata["level"] <= self.base
-
     def _is_top(self, node):
         """Return whether a node is a summary of several pages' subtrees or, without these, of anything."""
-        is_cluster = node.metadata["level"] > self.base
-        return is_cluster and not (self.per_source and len(node.metadata["sources"]) == 1)
+        return node.metadata["level"] > 0 and not (self.per_source and len(node.metadata["sources"]) == 1)
 
     def _plan(self, tree, base):
         """Return the top's summaries by level, the wanted children of each, and the nodes that no cluster has.

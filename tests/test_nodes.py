@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 
-from helpers.nodes import Tree, leaf_node, summary_node
+from helpers.nodes import Tree, gist_node, leaf_node, summary_node
 
 
 def leaf(name, source):
@@ -77,6 +77,19 @@ def test_climbing_up(diamond):
     assert ids(diamond.ancestors("b")) == ["s1", "s2", "root"]
     assert ids(diamond.ancestors("c")) == ["s2", "root"]
     assert diamond.ancestors("root") == []
+
+
+def test_gists_stand_beside_levels_parents_and_roots(diamond, tmp_path):
+    for name in ("c", "a"):
+        diamond.put(gist_node(f"gist of {name}", diamond.nodes[name]))
+    assert [gist.page_content for gist in diamond.gists] == ["gist of a", "gist of c"]
+    assert repr(diamond) == "Tree(3 -> 2 -> 1, 2 gists)" and len(diamond) == 8
+    assert ids(diamond.roots) == ["root"] and ids(diamond.summaries) == ["s1", "s2", "root"]
+    gist = diamond.gists[1].metadata
+    assert ids(diamond.parents("c")) == ["s2"] and gist["level"] == 1 and gist["sources"] == ["page2"]
+    assert ids(diamond.leaves(gist["id"])) == ids(diamond.children(gist["id"])) == ["c"]
+    diamond.save(tmp_path / "tree.jsonl")
+    assert Tree.load(tmp_path / "tree.jsonl").gists == diamond.gists
 
 
 def test_a_leaf_is_its_own_leaf_and_has_no_children(diamond):

@@ -43,7 +43,8 @@ def assert_linked(tree, leaves):
     assert levels == sorted(levels)
     for node_id, node in tree.nodes.items():
         assert node.page_content and node.id == node_id
-        assert all(node_id in ids(tree.parents(child)) for child in ids(tree.children(node_id)))
+        is_parent = node not in tree.gists
+        assert all((node_id in ids(tree.parents(c))) == is_parent for c in ids(tree.children(node_id)))
         assert all(node_id in ids(tree.children(parent)) for parent in ids(tree.parents(node_id)))
         assert all(child.metadata["level"] < node.metadata["level"] for child in tree.children(node_id))
         assert node.metadata["sources"] == tree.sources(node_id)
@@ -157,27 +158,29 @@ def test_max_levels_is_the_most_levels_of_summaries(max_levels, sizes):
     assert [len(level) for level in tree.levels] == sizes
 
 
-def test_clusters_are_made_of_gists_where_leaves_have_them():
-    writer, leaves = CountingWriter(), make_leaves([f"{topic} and much more" for topic in TOPICS])
-    tree = build_tree(leaves, TopicEmbedder(), writer, gist=CountingGists())
+def test_gists_stand_beside_the_tree_that_is_built_without_them():
+    leaves = make_leaves([f"{topic} and much more" for topic in TOPICS])
+    bare = build_tree(leaves, TopicEmbedder(), CountingWriter())
+    tree = build_tree(leaves, TopicEmbedder(), CountingWriter(), gist=CountingGists())
     assert_linked(tree, leaves)
-    assert [node.page_content for node in tree.levels[1]] == TOPICS
-    assert [node.metadata["children"] for node in tree.levels[1]] == [[leaf] for leaf in ids(leaves)]
-    assert {text for call in writer.calls for text in call} >= set(TOPICS)
-    assert not {text for call in writer.calls for text in call} & {leaf.page_content for leaf in leaves}
-    assert len(tree.roots) == 1
+    assert [gist.page_content for gist in tree.gists] == TOPICS
+    assert [gist.metadata["children"] for gist in tree.gists] == [[leaf] for leaf in ids(leaves)]
+    assert tree.levels == bare.levels and tree.roots == bare.roots
+    assert set(tree.nodes) - set(bare.nodes) == set(ids(tree.gists))
 
 
 def test_gists_alone_need_no_cluster(no_umap):
     leaves, writer = make_leaves(["a b c", "d e f"]), CountingWriter()
     tree = build_tree(leaves, TopicEmbedder(), writer, gist=CountingGists(), max_levels=0)
-    assert [len(level) for level in tree.levels] == [2, 2]
+    assert repr(tree) == "Tree(2, 2 gists)"
     assert writer.calls == []
 
 
-def test_the_gist_of_a_single_leaf_is_the_root(no_umap):
-    tree = build_tree(make_leaves(["a b c d"]), TopicEmbedder(), CountingWriter(), gist=CountingGists())
+def test_a_single_leaf_has_a_gist_and_a_summary_of_its_own_also_where_they_say_the_same(no_umap):
+    tree = build_tree(make_leaves(["a b c d"]), TopicEmbedder(), lambda texts: "a b c", gist=CountingGists())
     assert [[node.page_content for node in level] for level in tree.levels] == [["a b c d"], ["a b c"]]
+    assert [gist.page_content for gist in tree.gists] == ["a b c"]
+    assert tree.roots == tree.levels[1]
 
 
 def test_writers_without_an_identity_share_a_journal_but_no_text(tmp_path):
@@ -191,7 +194,7 @@ def test_writers_without_an_identity_share_a_journal_but_no_text(tmp_path):
         gist=lambda texts: "a gist",
         **options,
     )
-    assert gist.levels[1][0].page_content == "a gist"
+    assert [node.page_content for node in gist.summaries + gist.gists] == ["a summary", "a gist"]
 
 
 def test_a_gist_that_fails_names_its_leaf_and_the_others_are_kept(tmp_path):

@@ -354,17 +354,16 @@ def test_twenty_random_changes_keep_a_tree_sound(seed, per_source, has_gists):
 
 
 def assert_a_gist_a_leaf(tree):
-    """Level 1 holds one gist over each leaf, and leaves have no other parent."""
-    assert {child for node in tree.levels[1] for child in node.metadata["children"]} == set(
-        ids(tree.levels[0])
-    )
-    assert all(len(tree.parents(leaf)) == 1 for leaf in ids(tree.levels[0]))
-    assert all(len(node.metadata["children"]) == 1 for node in tree.levels[1])
+    assert [gist.metadata["children"] for gist in tree.gists] == [[leaf] for leaf in ids(tree.levels[0])]
+    assert not set(ids(tree.gists)) & {
+        child for node in tree.summaries for child in node.metadata["children"]
+    }
 
 
 def assert_a_subtree_a_page(tree):
     """No node of one page has a child beside another page's, but for the subtrees' roots."""
-    for node in tree.nodes.values():
+    nodes = tree.levels[0] + tree.summaries
+    for node in nodes:
         if len(node.metadata["sources"]) > 1:
             for child in tree.children(node.id):
                 alone = len(child.metadata["sources"]) == 1
@@ -374,7 +373,7 @@ def assert_a_subtree_a_page(tree):
     for page in {leaf.metadata["source"] for leaf in tree.levels[0]}:
         roots = [
             node
-            for node in tree.nodes.values()
+            for node in nodes
             if node.metadata["sources"] == [page]
             and not any(parent.metadata["sources"] == [page] for parent in tree.parents(node.id))
         ]
@@ -388,7 +387,7 @@ def test_new_leaves_cost_their_gists_and_the_clusters_above_them(eights):
     writer, gist = CountingWriter(), CountingGists()
     leaves = arc_leaves(range(0, 640, 10), "old")
     tree = build_tree(leaves, ArcEmbedder(), writer, gist=gist)
-    assert [len(level) for level in tree.levels] == [64, 64, 8, 1]
+    assert repr(tree) == "Tree(64 -> 8 -> 1, 64 gists)"
     assert gist.calls == [[leaf.page_content] for leaf in leaves]
     before = len(writer.calls)
     tree.add(arc_leaves([641, 642], "new"))
@@ -396,19 +395,19 @@ def test_new_leaves_cost_their_gists_and_the_clusters_above_them(eights):
     assert len(writer.calls) - before == 2  # the nearest cluster, and the root
     assert_a_gist_a_leaf(tree)
     tree.remove("new")
-    assert [len(level) for level in tree.levels] == [64, 64, 8, 1]
+    assert repr(tree) == "Tree(64 -> 8 -> 1, 64 gists)"
     assert len(gist.calls) == 66
 
 
 def test_a_new_leaf_of_an_old_page_leaves_the_gists_of_the_others(eights):
     gist = CountingGists()
     tree = build_tree(arc_leaves(range(0, 640, 10), "page"), ArcEmbedder(), CountingWriter(), gist=gist)
-    before = ids(tree.levels[1])
+    before = ids(tree.gists)
     tree.updater.writer.journal = tree.updater.gist.journal = Journal()  # which holds no gist
     gist.calls.clear()
     tree.add(arc_leaves([641], "page"))
     assert gist.calls == [["641 text"]]
-    assert ids(tree.levels[1])[:-1] == before
+    assert ids(tree.gists)[:-1] == before
 
 
 @pytest.mark.parametrize("has_gists", [False, True])

@@ -119,9 +119,11 @@ def test_gists_say_less_than_their_leaves(engine, embedder):
     writer = load_writer(PROFILE, max_new_tokens=PROFILE.gist_tokens)
     gist = Summariser(writer, embedder.count_tokens, GIST_PROMPT, PROFILE.writer_ratio)
     tree = build_tree(leaves, embedder, str, gist=gist, max_levels=0)
-    tokens = [sum(embedder.count_tokens(node.page_content) for node in level) for level in tree.levels]
-    assert len(tree.levels[1]) == 4 and 0 < tokens[1] < tokens[0]
-    assert not any("Shorten this passage" in node.page_content for node in tree.levels[1])
+    said, gists = (
+        sum(embedder.count_tokens(node.page_content) for node in nodes) for nodes in (leaves, tree.gists)
+    )
+    assert len(tree.gists) == 4 and 0 < gists < said
+    assert not any("Shorten this passage" in node.page_content for node in tree.gists)
 
 
 def test_no_summary_gives_its_prompt_back(build):
