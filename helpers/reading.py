@@ -9,12 +9,15 @@ from typing import Literal, get_args
 
 import numpy as np
 from langchain_core.documents import Document
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+from sklearn.preprocessing import MultiLabelBinarizer
 
 from helpers.budget import Hit, Ranked
+from helpers.keywords import keyword_tokens
 
 Vectors = Callable[[Sequence[str]], np.ndarray]
 Reading = Literal[
-    "plain", "leaves-first", "bonus", "alternate", "top-first", "summary-first", "mmr", "diverse"
+    "plain", "leaves-first", "bonus", "alternate", "top-first", "summary-first", "mmr", "diverse", "coverage"
 ]
 READINGS: tuple[str, ...] = get_args(Reading)
 
@@ -22,8 +25,10 @@ BONUS, DIVERSE_BONUS = 0.1, 0.15
 """Cosine added to that of summaries in ``bonus``, and in ``diverse``."""
 RELEVANCE, DIVERSE_RELEVANCE = 0.6, 0.7
 """Weight of the cosine to the question in ``mmr``, and in ``diverse``; the rest weighs likeness to what was read."""
+SPREAD = 0.1
+"""Cosine by which a hit's words count for a third of those of the best hit, in ``coverage``."""
 POOL = 200
-"""Hits among which `mmr` looks for unlike ones; those below follow as ranked."""
+"""Hits among which `mmr` and `coverage` choose; those below follow as ranked."""
 
 
 def ordered(ranked: Ranked, reading: Reading, vectors: Vectors) -> Ranked:
@@ -38,7 +43,8 @@ def ordered(ranked: Ranked, reading: Reading, vectors: Vectors) -> Ranked:
         ``alternate``: summaries and leaves in turn. ``top-first``: the best node of the highest level, then as
         ranked. ``summary-first``: the best summary of any level, then as ranked. ``leaves-first``: plain RAG, the
         summaries after all leaves. ``mmr``: see `mmr`. ``diverse``: `mmr` with a bonus for summaries of 0.15 and
-        more weight for the question, the best of all for broad questions (``benchmarks/quality.py``).
+        more weight for the question. ``coverage``: see `coverage`, the best of all for broad questions where
+        leaves have gists (``benchmarks/quality.py``).
     vectors : callable
         Ids to unit vectors, shape (n, d), such as `helpers.index.VectorIndex.vectors`; only `mmr` asks it.
     """
@@ -107,6 +113,36 @@ def mmr(
     yield from ranked
 
 
+def coverage(ranked: Ranked) -> Iterator[Hit]:
+    """Yield hits so that a context of any length holds as much as it can of the words that matter.
+
+    Which words matter the hits tell: each gives its words, stop words left out, a share of its weight, which falls
+    with its cosine (a relevance model; Lavrenko and Croft, SIGIR 2001). Next comes what adds most weight of words
+    not yet read for its length (greedy coverage within a budget; Lin and Bilmes, ACL 2011). Ties as ranked; only
+    the first `POOL` hits change places.
+    """
+    ranked = iter(ranked)
+    pool = list(islice(ranked, POOL))
+    if not pool:
+        return
+    tokens = [keyword_tokens(document.page_content) for document, _ in pool]
+    lengths = np.array([max(1, len(text)) for text in tokens])
+    words = [set(text) - ENGLISH_STOP_WORDS for text in tokens]
+    holds = (
+        MultiLabelBinarizer().fit_transform(words).astype(float)
+    )  # hits by words: 1 where one has the other
+    cosines = np.array([score for _, score in pool])
+    shares = np.exp((cosines - cosines.max()) / SPREAD) / np.maximum(1, holds.sum(axis=1))
+    weights, unread = shares @ holds, np.ones(len(pool), dtype=bool)
+    for _ in pool:
+        gain = np.round(holds @ weights / lengths, 6)
+        best = int(np.argmax(np.where(unread, gain, -np.inf)))
+        yield pool[best]
+        unread[best] = False
+        weights[holds[best] > 0] = 0
+    yield from ranked
+
+
 def is_covered(document: Document, chosen: Mapping[str, Document]) -> bool:
     """Return whether a document is a summary whose children are all chosen."""
     children = document.metadata.get("children")
@@ -126,6 +162,7 @@ _WALKS = {
     "leaves-first": lambda ranked, _: leaves_first(ranked),
     "mmr": mmr,
     "diverse": lambda ranked, vectors: mmr(ranked, vectors, DIVERSE_RELEVANCE, DIVERSE_BONUS),
+    "coverage": lambda ranked, _: coverage(ranked),
 }
 
 

@@ -13,7 +13,7 @@ from pydantic import Field
 from helpers.budget import BudgetRetriever, Ranked, Ranker
 from helpers.index import VectorIndex
 from helpers.keywords import KeywordIndex, rrf
-from helpers.nodes import Tree
+from helpers.nodes import Tree, is_gist
 from helpers.reading import Reading, is_covered, is_told, ordered
 from helpers.scope import Scope
 
@@ -102,7 +102,8 @@ class CollapsedTreeRetriever(BudgetRetriever):
     reading : str
         The order in which the ranking is read: ``plain`` as in the paper (section 3, up to 2,000 tokens), or
         another of `helpers.reading.ordered`. With ``by-scope``, the question decides: a broad one
-        (`helpers.scope`) is read ``diverse``, a narrow one ``leaves-first``.
+        (`helpers.scope`) is read for ``coverage`` where leaves have gists, else ``diverse``; a narrow one
+        ``leaves-first``.
     skip_covered : bool
         Whether a summary is skipped whose children are all chosen already.
     skip_told : bool
@@ -118,6 +119,10 @@ class CollapsedTreeRetriever(BudgetRetriever):
     def _scope(self):
         return Scope(self.index.embedder)
 
+    @cached_property
+    def _has_gists(self):
+        return any(map(is_gist, self.index.documents))
+
     def ranked(self, question: str) -> Ranked:
         vector = self.index.question_vector(question)
         return ordered(self.index.ranked(vector), self.reading_of(vector), self.index.vectors)
@@ -126,7 +131,9 @@ class CollapsedTreeRetriever(BudgetRetriever):
         """Return the way of reading that the question with this vector gets."""
         if self.reading != "by-scope":
             return self.reading
-        return "diverse" if self._scope.is_broad(vector) else "leaves-first"
+        if not self._scope.is_broad(vector):
+            return "leaves-first"
+        return "coverage" if self._has_gists else "diverse"
 
     def _is_waste(self, document, chosen):
         covered = self.skip_covered and is_covered(document, chosen)

@@ -11,14 +11,14 @@ from helpers.profiles import load_profile
 from public.answers import answered
 from public.answers import prompt as answer_prompt
 from public.articles import article_graph
-from public.corpora import CLUSTERED, CONTIGUOUS, GIST_TREE, GISTS, Corpus
+from public.corpora import CLUSTERED, CONTIGUOUS, GISTS, WITH_GISTS, Corpus
 from public.estimates import estimate
 from public.likelihood import Scorer, prompt, scored
 from public.runs import Context, Run
 from public.sets import Passage, PublicSet, Question
 from public.settings import Settings, changes, varied
 from public.summaries import FirstSentences, load_writers
-from public.systems import ONLY_ASKED, SYSTEMS, default_systems, trees_needed
+from public.systems import SYSTEMS, default_systems, trees_needed
 
 BUDGETS = [12, 40]
 TOPICS = ("ships", "trolls", "rings", "kings")
@@ -100,19 +100,24 @@ def test_the_contiguous_tree_has_runs_of_neighbours_and_the_same_sizes(tmp_path)
     assert corpus.cost(CONTIGUOUS)["calls"] == len(other.summaries)
 
 
-def test_gists_cost_a_call_a_leaf_beside_those_of_their_clusters(tmp_path):
+def test_a_tree_with_gists_is_clusters_and_gists_that_are_written_once(tmp_path):
     corpus = Corpus([page("a", rounds=4)], settings(CountingWriter()), tmp_path / "a.jsonl")
-    leaves, gists, *clusters = corpus.gist_tree.levels
-    cost, n = corpus.cost(GIST_TREE), sum(map(len, clusters))
-    assert len(leaves) == len(gists) == 16 and cost["calls"] == 16 + n
-    # A gist has three words of a leaf's eight, a summary two.
-    assert cost["tokens written"] == 3 * 16 + 2 * n
-    in_clusters = [len(node.metadata["children"]) for node in clusters[0]]
-    above = [len(node.metadata["children"]) for level in clusters[1:] for node in level]
-    assert cost["tokens read"] == 8 * 16 + 3 * sum(in_clusters) + 2 * sum(above)
-    assert len(corpus.index_of(GIST_TREE).documents) == len(corpus.gist_tree)
-    assert [len(level) for level in corpus.gists.levels] == [16, 16]
-    assert corpus.cost(GISTS)["calls"] == 16
+    whole = corpus.tree_with_gists
+    assert whole.levels == corpus.tree.levels and whole.gists == corpus.gists.gists
+    # A gist has three words of a leaf's eight.
+    cost = corpus.cost(GISTS)
+    assert (cost["calls"], cost["tokens read"], cost["tokens written"]) == (16, 8 * 16, 3 * 16)
+    assert corpus.cost(CLUSTERED)["calls"] == len(whole.summaries) == len(corpus.settings.summarise.calls)
+    assert len(corpus.index_of(WITH_GISTS).documents) == len(whole)
+
+
+def test_an_unseen_question_gets_the_same_context_as_any_other(tmp_path, data):
+    run = Run(data, settings(CountingWriter()), tmp_path, ["question unseen", "random gists"], BUDGETS)
+    corpus = run.corpora["a"]
+    for system, is_same in (("question unseen", True), ("random gists", False)):
+        retriever = SYSTEMS[system].make(corpus, {"token_budget": 40, "count_tokens": corpus.count_tokens})
+        one, other = ([hit.id for hit in retriever.invoke(text)] for text in ("ships a 0", "trolls in b"))
+        assert (one == other) == is_same
 
 
 def test_a_summary_is_embedded_half_by_the_leaves_under_it(tmp_path):
@@ -147,9 +152,9 @@ def test_which_systems_need_a_tree():
     assert trees_needed(["leaf RAG", "keywords", "graph", "parent and child"]) == []
     assert trees_needed(["leaf RAG", "traversal"]) == trees_needed(["tree, mmr"]) == [CLUSTERED]
     assert trees_needed(["contiguous tree"]) == [CLUSTERED, CONTIGUOUS]
-    assert trees_needed(["gist tree, by scope", "gists, by scope"]) == [GISTS, GIST_TREE]
+    assert trees_needed(["tree with gists, by scope"]) == [CLUSTERED, GISTS]
     assert trees_needed(default_systems(is_pooled=True)) == []
-    assert set(default_systems(True)) | set(default_systems(False)) | ONLY_ASKED == set(SYSTEMS)
+    assert set(default_systems(True)) | set(default_systems(False)) == set(SYSTEMS)
 
 
 def test_the_estimate_counts_the_trees_that_are_not_there(tmp_path, data):

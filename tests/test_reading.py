@@ -1,15 +1,21 @@
 """Ways of reading a ranking, with orders worked out by hand."""
 
+import math
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from langchain_core.documents import Document
 from pydantic import ValidationError
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 from test_retrievers import QUESTION, TableEmbedder, count_words, ids, node, vector
 
 from helpers.budget import within
 from helpers.index import VectorIndex
+from helpers.keywords import keyword_tokens
+from helpers.nodes import gist_node
 from helpers.reading import READINGS, is_covered, is_told, ordered
 from helpers.retrievers import CollapsedTreeRetriever
 from helpers.scope import BROAD, NARROW
@@ -137,6 +143,68 @@ def test_the_question_decides_how_the_tree_is_read(question, reading, expected):
     assert ids(retriever.invoke(question)) == expected
     assert embedder.questions == [question], "embedded once, for its scope and for the search"
     assert retriever.reading_of(retriever.index.question_vector(question)) == reading
+
+
+@pytest.mark.parametrize(("question", "reading"), [("broad", "coverage"), ("narrow", "leaves-first")])
+def test_a_broad_question_is_read_for_coverage_where_leaves_have_gists(question, reading):
+    leaf = node("c", 4)
+    embedder = ScopeEmbedder({"c c c c": [1.0, 0.0], "c": [0.95, 0.31]})
+    index = VectorIndex.build([leaf, gist_node("c", leaf)], embedder)
+    assert CollapsedTreeRetriever(index=index).reading_of(index.question_vector(question)) == reading
+
+
+def text_hit(name, score, text):
+    return Document(text, metadata={"id": name, "level": 0}), score
+
+
+def test_coverage_reads_what_adds_most_words_for_its_length():
+    # Equal cosines: whale and ship weigh 1/2 + 1/3, storm 1/3 + 1. Stop words weigh nothing, but they are read, too:
+    # a word of a brings 0.42, of b 0.75, of c 1.33; without storm one of b 0.42 still, and a comes first as ranked.
+    ranked = [
+        text_hit("a", 0.5, "The whale, the ship."),
+        text_hit("b", 0.5, "Whale, ship and storm!"),
+        text_hit("c", 0.5, "storm"),
+    ]
+    assert names(ordered(ranked, "coverage", no_vectors)) == ["c", "a", "b"]
+
+
+def test_coverage_goes_by_the_words_of_the_nearest():
+    ranked = [text_hit("a", 0.9, "whale ship"), text_hit("b", 0.4, "storm"), text_hit("c", 0.4, "the storm")]
+    # The words of b and c count for e^-5 of those of a.
+    assert names(ordered(ranked, "coverage", no_vectors)) == ["a", "b", "c"]
+    assert names(ordered([(hit, 0.4) for hit, _ in ranked], "coverage", no_vectors)) == ["b", "a", "c"]
+
+
+@given(st.lists(st.tuples(st.text("abc the", max_size=12), st.floats(0, 1)), max_size=8))
+def test_coverage_is_the_greedy_choice_worked_out_in_plain_python(texts):
+    ranked = [
+        text_hit(f"n{i}", score, text) for i, (text, score) in enumerate(sorted(texts, key=lambda t: -t[1]))
+    ]
+    found, read = list(ordered(ranked, "coverage", no_vectors)), set()
+    weights = Counter()
+    for document, score in ranked:
+        words = content_of(document)
+        for word in words:
+            weights[word] += math.exp((score - ranked[0][1]) / 0.1) / len(words)
+
+    def gain(hit):
+        length = max(1, len(keyword_tokens(hit[0].page_content)))
+        return sum(weights[word] for word in content_of(hit[0]) - read) / length
+
+    for place, chosen in enumerate(found):
+        assert gain(chosen) >= max(map(gain, found[place:])) - 2e-6
+        read |= content_of(chosen[0])
+    assert sorted(names(found)) == sorted(names(ranked))
+
+
+def content_of(document):
+    return set(keyword_tokens(document.page_content)) - ENGLISH_STOP_WORDS
+
+
+@pytest.mark.parametrize("text", ["", "the and of", "..."])
+def test_texts_without_a_word_that_counts_stay_as_ranked(text):
+    ranked = [text_hit(name, score, text) for name, score in (("a", 0.9), ("b", 0.5), ("c", 0.4))]
+    assert names(ordered(ranked, "coverage", no_vectors)) == ["a", "b", "c"]
 
 
 def test_an_empty_ranking_is_read_in_every_way():

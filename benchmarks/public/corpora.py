@@ -20,8 +20,8 @@ from public.ablations import ContiguousBuilder, LineageEmbedder
 from public.articles import article_graph
 from public.settings import Settings
 
-CLUSTERED, CONTIGUOUS, GISTS, GIST_TREE = KINDS = ("clustered", "contiguous", "gists", "gist tree")
-"""Kinds of trees: over clusters of leaves, over runs of leaves, gists of leaves alone, and over clusters of gists."""
+CLUSTERED, CONTIGUOUS, GISTS, WITH_GISTS = "clustered", "contiguous", "gists", "clustered, with gists"
+"""Kinds of trees: over clusters of leaves, over runs of leaves, gists of leaves alone, clusters and gists together."""
 
 
 class Corpus:
@@ -61,10 +61,11 @@ class Corpus:
         return self._built(GISTS, gist=self.settings.gist, max_levels=0)
 
     @cached_property
-    def gist_tree(self) -> Tree:
-        """The tree over clusters of gists."""
-        self.tree_of(GISTS)  # first, so that their seconds are told apart
-        return self._built(GIST_TREE, gist=self.settings.gist)
+    def tree_with_gists(self) -> Tree:
+        """The tree over clusters with a gist of each leaf: the two above, so that it costs nothing more."""
+        for part in (CLUSTERED, GISTS):
+            self.tree_of(part)
+        return self._built(WITH_GISTS, gist=self.settings.gist)
 
     @cached_property
     def contiguous_tree(self) -> Tree:
@@ -80,12 +81,14 @@ class Corpus:
             return builder.build(self.leaves)
 
     def tree_of(self, kind: str) -> Tree:
-        """Return the tree of a kind of `KINDS`."""
-        if kind == GISTS:
-            return self.gists
-        if kind == GIST_TREE:
-            return self.gist_tree
-        return self.contiguous_tree if kind == CONTIGUOUS else self.tree
+        """Return the tree of a kind."""
+        trees = {
+            CLUSTERED: "tree",
+            CONTIGUOUS: "contiguous_tree",
+            GISTS: "gists",
+            WITH_GISTS: "tree_with_gists",
+        }
+        return getattr(self, trees[kind])
 
     @cached_property
     def leaf_index(self) -> VectorIndex:
@@ -137,20 +140,16 @@ class Corpus:
         return content_key("seconds", kind) in self._recorded()
 
     def cost(self, kind: str) -> dict:
-        """Return calls, tokens read and written, and seconds that a tree took to build, over all runs.
-
-        Seconds are those of what no other kind of tree had in the journal: a tree of gists finds them there.
-        """
+        """Return calls, tokens read and written, and seconds that a tree took to build, over all runs."""
         tree = self.tree_of(kind)
         # The contiguous tree was written by the clustered one's writer.
         builder = tree.updater or self.tree.updater
-        gists = tree.levels[1] if builder.gist else []
-        clusters = tree.summaries[len(gists) :]
+        written = tree.summaries + tree.gists
         return {
-            "calls": len(tree.summaries),
-            "tokens read": sum(_prompt_tokens(builder.gist, tree, gists))
-            + sum(_prompt_tokens(builder.writer, tree, clusters)),
-            "tokens written": sum(self.count_tokens(node.page_content) for node in tree.summaries),
+            "calls": len(written),
+            "tokens read": sum(_prompt_tokens(builder.gist, tree, tree.gists))
+            + sum(_prompt_tokens(builder.writer, tree, tree.summaries)),
+            "tokens written": sum(self.count_tokens(node.page_content) for node in written),
             "seconds": round(self._recorded().get(content_key("seconds", kind)) or 0, 1),
         }
 

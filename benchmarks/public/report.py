@@ -27,7 +27,10 @@ HEADLINES = {
 # Rows of the README's tables; the pictures and the JSON have every system.
 SHOWN = (
     "random leaves",
+    "random gists",
+    "question unseen",
     BASELINE,
+    "leaf RAG, coverage",
     "fusion",
     "parent and child",
     "collapsed tree",
@@ -35,6 +38,7 @@ SHOWN = (
     "tree + fusion",
     "tree, by scope",
     "gists, by scope",
+    "tree with gists, by scope",
     "graph",
 )
 

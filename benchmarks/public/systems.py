@@ -7,11 +7,11 @@ import numpy as np
 from langchain_core.documents import Document
 
 from helpers.budget import BudgetRetriever
-from helpers.reading import READINGS
+from helpers.reading import READINGS, coverage
 from helpers.recording import content_key
 from helpers.retrievers import CollapsedTreeRetriever
 from helpers.structures import STRUCTURES, keyword_retriever
-from public.corpora import CLUSTERED, CONTIGUOUS, GIST_TREE, GISTS, KINDS, Corpus
+from public.corpora import CLUSTERED, CONTIGUOUS, GISTS, WITH_GISTS, Corpus
 
 BASELINE = "leaf RAG"
 SEED = 0
@@ -20,15 +20,24 @@ Limit = Mapping[str, Any]
 """``token_budget`` and ``count_tokens``."""
 
 
-class RandomLeaves(BudgetRetriever):
-    """An anchor: leaves in an order drawn by lot, another one for each question."""
+class RandomNodes(BudgetRetriever):
+    """An anchor: nodes in an order drawn by lot, another one for each question."""
 
-    leaves: list[Document]
+    nodes: list[Document]
 
     def ranked(self, question: str):
         seed = int(content_key(SEED, question), 16)
-        order = np.random.default_rng(seed).permutation(len(self.leaves))
-        return ((self.leaves[row], 0.0) for row in order)
+        order = np.random.default_rng(seed).permutation(len(self.nodes))
+        return ((self.nodes[row], 0.0) for row in order)
+
+
+class QuestionUnseen(BudgetRetriever):
+    """An anchor: nodes read for coverage of all that is in them, the same for every question."""
+
+    nodes: list[Document]
+
+    def ranked(self, question: str):
+        return coverage((node, 0.0) for node in self.nodes)
 
 
 class LeadingLeaves(BudgetRetriever):
@@ -53,16 +62,30 @@ def _collapsed(kind, **options):
     )
 
 
+def _leaves_read(reading):
+    return System(
+        lambda corpus, limit: CollapsedTreeRetriever(index=corpus.leaf_index, reading=reading, **limit)
+    )
+
+
+def _above_first(corpus):
+    tree = corpus.tree_with_gists
+    return tree.summaries + tree.gists + corpus.leaves
+
+
 READ_CLUSTERS = {"collapsed tree", "traversal", "tree + fusion"}
 
 SYSTEMS: dict[str, System] = {
-    "random leaves": System(lambda corpus, limit: RandomLeaves(leaves=corpus.leaves, **limit)),
+    "random leaves": System(lambda corpus, limit: RandomNodes(nodes=corpus.leaves, **limit)),
+    "random gists": System(lambda corpus, limit: RandomNodes(nodes=corpus.gists.gists, **limit), GISTS),
+    "question unseen": System(
+        lambda corpus, limit: QuestionUnseen(nodes=_above_first(corpus), **limit), WITH_GISTS
+    ),
     "document cut off": System(lambda corpus, limit: LeadingLeaves(leaves=corpus.leaves, **limit)),
     **{name: System(make, CLUSTERED if name in READ_CLUSTERS else None) for name, make in STRUCTURES.items()},
     "keywords": System(keyword_retriever),
-    "leaf RAG, diverse": System(
-        lambda corpus, limit: CollapsedTreeRetriever(index=corpus.leaf_index, reading="diverse", **limit)
-    ),
+    "leaf RAG, diverse": _leaves_read("diverse"),
+    "leaf RAG, coverage": _leaves_read("coverage"),
     **{
         f"tree, {reading}": _collapsed(CLUSTERED, reading=reading)
         for reading in READINGS
@@ -77,15 +100,17 @@ SYSTEMS: dict[str, System] = {
     ),
     "contiguous tree": _collapsed(CONTIGUOUS, reading="plain"),
     "contiguous tree, diverse": _collapsed(CONTIGUOUS, reading="diverse"),
+    "gists, diverse": _collapsed(GISTS, reading="diverse"),
     "gists, by scope": _collapsed(GISTS),
-    "gist tree": _collapsed(GIST_TREE, reading="plain"),
-    "gist tree, by scope": _collapsed(GIST_TREE),
+    "tree with gists": _collapsed(WITH_GISTS, reading="plain"),
+    "tree with gists, diverse": _collapsed(WITH_GISTS, reading="diverse"),
+    "tree with gists, by scope": _collapsed(WITH_GISTS),
 }
 
 # Over a pool of short articles nothing needs a summary; over a single document no title links to another.
 ONLY_POOLED = {"graph", "fusion + graph"}
-# Measured when asked for: clusters more to write, over the gists that are measured anyway.
-ONLY_ASKED = {"gist tree", "gist tree, by scope"}
+# What is built for a kind of tree, where that is more than itself: the contiguous one takes the clustered one's sizes.
+PARTS = {CONTIGUOUS: [CLUSTERED, CONTIGUOUS], WITH_GISTS: [CLUSTERED, GISTS]}
 FLAT = {"random leaves", BASELINE, "keywords", "fusion", "parent and child"}
 
 
@@ -93,12 +118,11 @@ def default_systems(is_pooled: bool) -> list[str]:
     """Return the names of the systems that are measured unless some are asked for."""
     if is_pooled:
         return [name for name in SYSTEMS if name in FLAT | ONLY_POOLED]
-    return [name for name in SYSTEMS if name not in ONLY_POOLED | ONLY_ASKED]
+    return [name for name in SYSTEMS if name not in ONLY_POOLED]
 
 
 def trees_needed(systems) -> list[str]:
-    """Return the kinds of trees that systems need; the contiguous one takes its sizes from the clustered one."""
-    needed = {SYSTEMS[system].tree for system in systems}
-    if CONTIGUOUS in needed:
-        needed.add(CLUSTERED)
-    return [kind for kind in KINDS if kind in needed]
+    """Return the kinds of trees that must be built for systems."""
+    kinds = [SYSTEMS[system].tree for system in systems]
+    built = [part for kind in kinds if kind for part in PARTS.get(kind, [kind])]
+    return sorted(set(built), key=[CLUSTERED, CONTIGUOUS, GISTS].index)
