@@ -1,8 +1,12 @@
-"""Backends: how a profile's writer is really run. Each loader returns a function from prompts to answers."""
+"""Backends: how a profile's writer is really run. Each loader returns a function from prompts to answers.
+
+A model is in memory once, however many writers there are of it: of summaries, gists, answers and verdicts.
+"""
 
 import os
 import warnings
 from collections.abc import Callable
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -46,9 +50,7 @@ def gguf_file(weights: Weights) -> Path:
 def _load_openvino(file, decoding, window) -> Generate:
     import openvino_genai
 
-    scheduler = openvino_genai.SchedulerConfig()
-    scheduler.cache_size = 2  # GB of key-value cache, about 70,000 tokens of the cpu profile's writer
-    pipeline = openvino_genai.LLMPipeline(str(file), "CPU", scheduler_config=scheduler)
+    pipeline = _openvino_pipeline(file)
     config = openvino_genai.GenerationConfig(
         max_new_tokens=decoding["max_new_tokens"],
         repetition_penalty=decoding["repetition_penalty"],
@@ -65,6 +67,15 @@ def _load_openvino(file, decoding, window) -> Generate:
     return generate
 
 
+@cache
+def _openvino_pipeline(file):
+    import openvino_genai
+
+    scheduler = openvino_genai.SchedulerConfig()
+    scheduler.cache_size = 2  # GB of key-value cache, about 70,000 tokens of the cpu profile's writer
+    return openvino_genai.LLMPipeline(str(file), "CPU", scheduler_config=scheduler)
+
+
 def openvino_chat_ids(tokenizer, prompt: str):
     """Return the tokens of a prompt in the chat template of an OpenVINO tokenizer, a tensor of shape (1, tokens)."""
     message = [{"role": "user", "content": prompt}]
@@ -73,7 +84,12 @@ def openvino_chat_ids(tokenizer, prompt: str):
 
 
 def _load_transformers(file, decoding, _window) -> Generate:
-    return _pipeline_generate(*unpacked_model(file, writing_dtype()), decoding)
+    return _pipeline_generate(*_model_to_write_with(file), decoding)
+
+
+@cache
+def _model_to_write_with(file):
+    return unpacked_model(file, writing_dtype())
 
 
 def writing_dtype():
@@ -108,6 +124,7 @@ def load_hub(name, decoding, four_bit) -> Generate:
     return _pipeline_generate(*hub_model(name, four_bit), decoding)
 
 
+@cache
 def hub_model(name: str, four_bit: bool):
     """Return model and tokenizer from the hub: NF4 with float16 arithmetic as in the source, or plain float16."""
     import torch

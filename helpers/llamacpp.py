@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 from helpers.machine import cores
@@ -58,9 +59,15 @@ class LlamaCpp:
             return list(pool.map(chat, prompts))
 
 
+@cache
+def _opened(file, window):
+    """One server a model, whatever is written with it."""
+    return LlamaCpp(file, window)
+
+
 def load_llamacpp(file: Path, decoding: dict, window: int) -> Callable[[list[str]], list[str]]:
     """Load a GGUF file; return a function from prompts (without chat template) to answers, see `helpers.backends`."""
-    model = LlamaCpp(file, window)
+    model = _opened(file, window)
     options = {
         "max_tokens": decoding["max_new_tokens"],
         "repeat_penalty": decoding["repetition_penalty"],

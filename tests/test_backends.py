@@ -146,6 +146,7 @@ def test_a_tokenizer_without_template_leaves_the_prompt_as_it_is(tokenizer):
 def hub(monkeypatch, model, tokenizer):
     """Stands for the hub: `asked` lists the names and arguments that models were asked for with."""
     asked = []
+    backends.hub_model.cache_clear()
 
     def pretrained(name, **kwargs):
         asked.append((name, kwargs))
@@ -169,7 +170,8 @@ def test_the_writer_is_loaded_in_nf4_with_float16_arithmetic(hub):
 
 
 def test_the_judge_is_loaded_in_plain_float16(hub):
-    load_hub("some/judge", DECODING, four_bit=False)
+    for tokens in (1, 2):  # of two writers, the model in memory once
+        load_hub("some/judge", DECODING | {"max_new_tokens": tokens}, four_bit=False)
     assert hub == [
         ("some/judge", {"device_map": "auto", "dtype": torch.float16, "quantization_config": None}),
     ]
@@ -179,6 +181,7 @@ def test_a_hub_out_of_reach_names_the_model_and_the_command(monkeypatch):
     def unreachable(name):
         raise OSError("We couldn't connect to 'https://huggingface.co'")
 
+    backends.hub_model.cache_clear()
     monkeypatch.setattr(transformers.AutoTokenizer, "from_pretrained", unreachable)
     with pytest.raises(ModelMissing, match="some/writer .*python -m helpers fetch gpu .*couldn't connect"):
         load_hub("some/writer", DECODING, four_bit=True)
@@ -201,8 +204,10 @@ def test_transformers_loads_in_bfloat16_only_where_the_processor_multiplies_it(a
     monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: abilities)
     monkeypatch.setattr(backends, "unpacked_model", lambda *arguments: asked.append(arguments) or ("m", "t"))
     monkeypatch.setattr(backends, "_pipeline_generate", lambda *arguments: arguments)
-    assert backends._load_transformers("a.gguf", DECODING, 100) == ("m", "t", DECODING)
-    assert asked == [("a.gguf", dtype)]
+    backends._model_to_write_with.cache_clear()
+    for decoding in (DECODING, DECODING | {"max_new_tokens": 9}):
+        assert backends._load_transformers("a.gguf", decoding, 100) == ("m", "t", decoding)
+    assert asked == [("a.gguf", dtype)], "loaded once for two writers"
 
 
 LOADERS = {"openvino": "_load_openvino", "llamacpp": "load_llamacpp", "transformers": "_load_transformers"}
@@ -318,6 +323,27 @@ def test_openvino_refuses_a_prompt_over_the_window(monkeypatch, tmp_path):
     assert generate(["what", "a" * 12]) == ["WHAT", "A" * 12]
     with pytest.raises(ValueError, match="a prompt of 16 tokens is too long for a window of 16"):
         generate(["what", "a" * 13])
+
+
+def test_openvino_opens_a_file_once_for_writers_of_different_length(monkeypatch, tmp_path):
+    opened = []
+
+    class Counting(FakeOpenVino):
+        class LLMPipeline(FakeOpenVino.LLMPipeline):
+            def __init__(self, file, *arguments, **options):
+                opened.append(file)
+                super().__init__(file, *arguments, **options)
+
+            def generate(self, prompts, config):
+                return SimpleNamespace(texts=[prompt[: config["max_new_tokens"]] for prompt in prompts])
+
+    monkeypatch.setitem(sys.modules, "openvino_genai", Counting)
+    short, long = (
+        backends._load_openvino(tmp_path / "small.gguf", DECODING | {"max_new_tokens": tokens}, 99)
+        for tokens in (2, 3)
+    )
+    assert (short(["what"]), long(["what"])) == (["wh"], ["wha"])
+    assert opened == [str(tmp_path / "small.gguf")]
 
 
 # Servers.

@@ -45,6 +45,13 @@ def test_answers_come_in_the_order_of_their_prompts(tmp_path):
     assert load_llamacpp(tmp_path / "m.gguf", DECODING, 2048)(prompts) == [p.upper() for p in prompts]
 
 
+def test_a_file_is_opened_once_for_writers_of_different_length(tmp_path):
+    load_llamacpp(tmp_path / "m.gguf", DECODING, 2048)(["what"])
+    first = Server.last
+    load_llamacpp(tmp_path / "m.gguf", DECODING | {"max_new_tokens": 9}, 2048)(["what"])
+    assert Server.last is first and [request["max_tokens"] for request in first.requests] == [7, 9]
+
+
 def test_as_many_prompts_as_there_are_slots_are_answered_at_once(tmp_path):
     generate = load_llamacpp(tmp_path / "m.gguf", DECODING, 2048)
     Server.last.together = threading.Barrier(SLOTS, timeout=10)  # breaks unless that many wait together
