@@ -2,6 +2,7 @@
 
 import json
 
+import pandas as pd
 import pytest
 
 from helpers.evaluation import bootstrap_interval
@@ -98,7 +99,7 @@ def test_a_result_is_json_with_a_line_a_score(result):
 
 
 def test_the_table_has_a_column_a_headline_and_shows_what_is_surely_better(result):
-    _, scores = load_result(result)
+    scores = load_result(result).scores
     assert [(measure, kind) for measure, kind, *_ in headlines(scores)] == [
         ("literal", "local"),
         ("literal", "summary"),
@@ -113,12 +114,21 @@ def test_the_table_has_a_column_a_headline_and_shows_what_is_surely_better(resul
 
 
 def test_the_picture_has_a_panel_a_headline(result):
-    figure = difference_figure(load_result(result)[1])
+    figure = difference_figure(load_result(result).scores)
     assert [axes.get_title() for axes in figure.axes] == [
         "sections found, local (n = 2)",
         "sections found, summary (n = 1)",
         "common words, plot (n = 1)",
     ]
+
+
+def test_a_measure_of_one_system_among_many_is_in_the_table_alone(tmp_path):
+    systems = ("leaf RAG", "collapsed tree", "tree, by scope")
+    rows = [row("p", system, kind="plot", words=0.2) for system in systems]
+    rows[1]["gain"] = 0.5
+    scores = pd.DataFrame(summarise(rows))
+    assert [axes.get_title() for axes in difference_figure(scores).axes] == ["common words, plot (n = 1)"]
+    assert "gain, nats a token" in markdown_table(scores)
 
 
 def test_the_readme_keeps_what_is_outside_the_markers(tmp_path, result):
@@ -137,7 +147,7 @@ def test_the_readme_keeps_what_is_outside_the_markers(tmp_path, result):
     assert "(results/quality-small.png)" in once and (result.parent / "quality-small.png").exists()
     write_readme(readme, [result], [])
     assert readme.read_text(encoding="utf-8") == once
-    assert section(result, "x.png") in once.replace("results/quality-small.png", "x.png")
+    assert section(load_result(result), "x.png") in once.replace("results/quality-small.png", "x.png")
 
 
 def test_variations_show_what_was_changed_and_what_it_costs(tmp_path):
@@ -158,13 +168,13 @@ def test_variations_show_what_was_changed_and_what_it_costs(tmp_path):
             "trees": trees,
         }
         write_result(files[-1], about, summarise(rows), sizes(rows))
-    assert variations_table(files).splitlines()[2:] == [
+    assert variations_table(list(map(load_result, files))).splitlines()[2:] == [
         "| nothing | 58 | 59,141 | 0.20 | 0.10 | **0.40** |",
         "| chunk tokens 200, prompt tokens 800 | 58 | 59,141 | 0.20 | 0.10 | **0.40** |",
     ]
     write_result(files[-1], about | {"tier": "rest"}, summarise(rows), sizes(rows))
     with pytest.raises(ValueError, match="different sets or tiers"):
-        variations_table(files)
+        variations_table(list(map(load_result, files)))
 
 
 def test_the_unchanged_result_stands_above_its_variations(tmp_path):
@@ -200,7 +210,7 @@ def test_a_variation_without_clusters_is_refused(tmp_path):
     about = {"set": "small", "tier": "mini", "questions": {"plot": 1}, "changed": {}, "trees": {"gists": {}}}
     write_result(tmp_path / "variation-1.json", about, summarise(rows), sizes(rows))
     with pytest.raises(ValueError, match=r"variation-1\.json has no tree over clusters"):
-        variations_table([tmp_path / "variation-1.json"])
+        variations_table([load_result(tmp_path / "variation-1.json")])
 
 
 def test_the_readme_of_the_project_has_the_markers():

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -45,10 +46,23 @@ SHOWN = (
 VARIED_SYSTEMS = (BASELINE, "collapsed tree", "tree, by scope")
 
 
-def load_result(path: str | Path) -> tuple[dict, pd.DataFrame]:
-    """Return a result and its scores as a table."""
-    result = json.loads(Path(path).read_text(encoding="utf-8"))
-    return result, pd.DataFrame(result["scores"])
+class Result(NamedTuple):
+    """A file of benchmarks/results: what it was made with, and its scores as a table."""
+
+    path: Path
+    about: dict
+    scores: pd.DataFrame
+
+    @property
+    def asked(self) -> tuple[str, str]:
+        """The set and tier: which questions were asked."""
+        return self.about["set"], self.about["tier"]
+
+
+def load_result(path: str | Path) -> Result:
+    """Read a result."""
+    about = json.loads(Path(path).read_text(encoding="utf-8"))
+    return Result(Path(path), about, pd.DataFrame(about.pop("scores")))
 
 
 def headlines(scores: pd.DataFrame) -> list[tuple[str, str, str, pd.DataFrame]]:
@@ -87,9 +101,12 @@ def _cell(rows):
 
 
 def difference_figure(scores: pd.DataFrame) -> Figure:
-    """Differences to the baseline with their intervals: a panel a headline, a row a system, a colour a budget."""
-    columns = headlines(scores)
+    """Differences to the baseline with their intervals: a panel a headline, a row a system, a colour a budget.
+
+    What few systems were measured by, as readers are slow, is in the table alone.
+    """
     systems = [system for system in dict.fromkeys(scores.system) if system != BASELINE]
+    columns = [found for found in headlines(scores) if 2 * found[-1].system.nunique() > len(systems)]
     figure = Figure(figsize=(2.2 + 2.6 * len(columns), 0.9 + 0.28 * len(systems)), layout="constrained")
     panels = figure.subplots(1, len(columns), sharey=True, squeeze=False)[0]
     for axes, (*_, heading, column) in zip(panels, columns, strict=True):
@@ -116,13 +133,13 @@ def _draw_differences(axes, column, systems):
     axes.tick_params(labelsize=8)
 
 
-def section(path: Path, picture: str) -> str:
+def section(result: Result, picture: str) -> str:
     """Return the README's part on one result."""
-    result, scores = load_result(path)
+    about, scores = result.about, result.scores
     budgets = " / ".join(f"{budget:,}" for budget in sorted(scores.budget.unique()))
-    questions = f"{sum(result['questions'].values()):,} questions over {result['documents']} documents"
-    about = f"`{result['set']}`, {result['tier']}: {questions}, {budgets} tokens of context."
-    return "\n\n".join([about, markdown_table(scores), f"![differences to {BASELINE}]({picture})"])
+    questions = f"{sum(about['questions'].values()):,} questions over {about['documents']} documents"
+    heading = f"`{about['set']}`, {about['tier']}: {questions}, {budgets} tokens of context."
+    return "\n\n".join([heading, markdown_table(scores), f"![differences to {BASELINE}]({picture})"])
 
 
 def between_markers(text: str, name: str, content: str) -> str:
@@ -140,7 +157,7 @@ def between_markers(text: str, name: str, content: str) -> str:
     return pattern.sub(lambda _: f"{begin}\n{content}\n{end}", text)
 
 
-def variations_table(results: Sequence[Path]) -> str:
+def variations_table(results: Sequence[Result]) -> str:
     """Return a row for each result on common words: what was changed, what its trees cost, and means by system.
 
     Raises
@@ -148,24 +165,23 @@ def variations_table(results: Sequence[Path]) -> str:
     ValueError
         If the results are on different questions.
     """
-    if len(set(map(_questions, results))) > 1:
+    if len({result.asked for result in results}) > 1:
         raise ValueError("variations of different sets or tiers are no table: keep one in benchmarks/results")
     lines = [
         "| changed | calls | tokens read | " + " | ".join(VARIED_SYSTEMS) + " |",
         "|---" * (len(VARIED_SYSTEMS) + 3) + "|",
     ]
-    for path in results:
-        result, scores = load_result(path)
-        if CLUSTERED not in result["trees"]:
+    for path, about, scores in results:
+        if CLUSTERED not in about["trees"]:
             raise ValueError(
                 f"{path.name} has no tree over clusters to vary: keep it out of benchmarks/results"
             )
-        cost = result["trees"][CLUSTERED]
-        changed = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in result["changed"].items())
+        cost = about["trees"][CLUSTERED]
+        changed = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in about["changed"].items())
         words = scores[(scores.measure == "words") & (scores.kind == ALL)]
         cells = [_cell(words[words.system == system].sort_values("budget")) for system in VARIED_SYSTEMS]
-        about = [changed or "nothing", str(cost["calls"]), f"{cost['tokens read']:,}"]
-        lines.append("| " + " | ".join([*about, *cells]) + " |")
+        named = [changed or "nothing", str(cost["calls"]), f"{cost['tokens read']:,}"]
+        lines.append("| " + " | ".join([*named, *cells]) + " |")
     return "\n".join(lines)
 
 
@@ -174,21 +190,14 @@ def write_readme(readme: Path, results: Sequence[Path], variations: Sequence[Pat
 
     Above the variations stands the result on the same questions of which nothing was changed.
     """
-    pictures = {path: path.with_suffix(".png") for path in results}
-    parts = [section(path, to.relative_to(readme.parent).as_posix()) for path, to in pictures.items()]
+    measured, varied = ([load_result(path) for path in paths] for paths in (results, variations))
+    parts = []
+    for result in measured:
+        picture = result.path.with_suffix(".png")
+        difference_figure(result.scores).savefig(picture, dpi=110)
+        parts.append(section(result, picture.relative_to(readme.parent).as_posix()))
     text = between_markers(readme.read_text(encoding="utf-8"), "quality", "\n\n".join(parts))
-    varied = set(map(_questions, variations))
-    unchanged = [path for path in results if _questions(path) in varied and not _changed(path)]
-    text = between_markers(text, "variations", variations_table([*unchanged, *variations]))
-    for path, picture in pictures.items():
-        difference_figure(load_result(path)[1]).savefig(picture, dpi=110)
+    asked = {result.asked for result in varied}
+    unchanged = [result for result in measured if result.asked in asked and not result.about.get("changed")]
+    text = between_markers(text, "variations", variations_table([*unchanged, *varied]))
     readme.write_text(text, encoding="utf-8")
-
-
-def _questions(path):
-    result, _ = load_result(path)
-    return result["set"], result["tier"]
-
-
-def _changed(path):
-    return load_result(path)[0].get("changed")
