@@ -90,7 +90,7 @@ def prices(n: int) -> dict:
         "collapsed tree, plain, characters counted": collapsed("plain", _characters),
         **{
             f"collapsed tree, {reading}, tokens counted before": collapsed(reading, count_tokens)
-            for reading in ("plain", "leaves-first", "diverse")
+            for reading in ("plain", "leaves-first", "diverse", "coverage")
         },
     }
     questions = [" ".join(leaf.page_content.split()[:8]) for leaf in tree.levels[0][:QUESTIONS]]

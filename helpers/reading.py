@@ -134,12 +134,14 @@ def coverage(ranked: Ranked) -> Iterator[Hit]:
     cosines = np.array([score for _, score in pool])
     shares = np.exp((cosines - cosines.max()) / SPREAD) / np.maximum(1, holds.sum(axis=1))
     weights, unread = shares @ holds, np.ones(len(pool), dtype=bool)
+    gains = holds @ weights
     for _ in pool:
-        gain = np.round(holds @ weights / lengths, 6)
-        best = int(np.argmax(np.where(unread, gain, -np.inf)))
+        best = int(np.argmax(np.where(unread, np.round(gains / lengths, 6), -np.inf)))
         yield pool[best]
         unread[best] = False
-        weights[holds[best] > 0] = 0
+        read = np.flatnonzero(holds[best] * weights)
+        gains -= holds[:, read] @ weights[read]
+        weights[read] = 0
     yield from ranked
 
 
