@@ -75,7 +75,7 @@ def unsupported_names(tree: Tree, node_id: str) -> list[str]:
 
 
 def unsupported_summaries(tree: Tree) -> dict[str, list[str]]:
-    """Return the unsupported names of every summary that has some, by id."""
-    ids = [node.metadata["id"] for node in tree.summaries]
+    """Return the unsupported names of every summary and gist that has some, by id."""
+    ids = [node.metadata["id"] for node in tree.summaries + tree.gists]
     found = {node_id: unsupported_names(tree, node_id) for node_id in ids}
     return {node_id: names for node_id, names in found.items() if names}

@@ -41,7 +41,7 @@ class TreeBuilder:
         return tree
 
     def add_gists(self, tree: Tree) -> None:
-        """Put a gist over each leaf that has none, if leaves have gists."""
+        """Put a gist beside each leaf that has none, if leaves have gists."""
         if self.gist is None:
             return
         told = {gist.metadata["children"][0] for gist in tree.gists}

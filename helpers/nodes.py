@@ -16,8 +16,8 @@ class Tree:
 
     A node is a LangChain Document. Metadata: ``id``; ``level`` (0 for leaves); ``sources``, the addresses of
     the pages under it; a summary also has ``children``, the ids of what it was made from. A leaf has one
-    copy, however many parents it has. A gist is a summary of one leaf, of level 1 and with ``gist`` in its metadata:
-    it stands beside the tree, in `nodes` and `gists` but neither in `levels` nor among parents and roots.
+    copy, however many parents it has. A gist says one leaf in short; it has level 1 and ``gist`` in its metadata, and
+    stands beside the tree: in `nodes` and `gists`, but not among levels, summaries, parents, ancestors and roots.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Tree:
         Raises
         ------
         ValueError
-            If its id is taken, or a child is missing.
+            If its id is taken, a child is missing or a gist, or a leaf has a gist already.
         """
         node_id = node.metadata["id"]
         if node_id in self.nodes:
@@ -56,6 +56,10 @@ class Tree:
         missing = [child for child in node.metadata.get("children", ()) if child not in self.nodes]
         if missing:
             raise ValueError(f"node {node_id} has children that are not in the tree: {', '.join(missing)}")
+        if any(is_gist(self.nodes[child]) for child in node.metadata.get("children", ())):
+            raise ValueError(f"node {node_id} is made of a gist, and nothing stands on gists")
+        if is_gist(node) and node.metadata["children"][0] in self._gists:
+            raise ValueError(f"a second gist of the leaf {node.metadata['children'][0]}: {node_id}")
         self.nodes[node_id] = node
         for child in node.metadata.get("children", ()):
             if is_gist(node):

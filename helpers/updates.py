@@ -91,9 +91,9 @@ class TreeUpdater(TreeBuilder):
         """Refuse a tree that has gists where this updater has no writer for them, or the other way round."""
         if bool(tree.gists) != (self.gist is not None):
             raise ValueError(
-                "the tree has gists over its leaves: give its TreeUpdater a writer for them (gist=ClusterWriter(...))"
+                "the tree has gists of its leaves: give its TreeUpdater a writer for them (gist=ClusterWriter(...))"
                 if tree.gists
-                else "the tree has no gists over its leaves, but its TreeUpdater a writer for them: build it anew"
+                else "the tree has no gists of its leaves, but its TreeUpdater a writer for them: build it anew"
             )
 
     def _is_top(self, node):

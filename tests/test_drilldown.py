@@ -4,7 +4,7 @@ import pytest
 from langchain_core.documents import Document
 
 from helpers.drilldown import drill_down, unsupported_names, unsupported_summaries
-from helpers.nodes import Tree
+from helpers.nodes import Tree, gist_node
 
 
 @pytest.fixture
@@ -51,3 +51,9 @@ def test_the_numbers_of_a_list_are_not_figures(tree):
 
 def test_only_summaries_with_unsupported_names_are_reported(tree):
     assert list(unsupported_summaries(tree)) == ["s"]
+
+
+def test_gists_are_checked_as_well(tree):
+    gist = gist_node("AutoTrainer needs 8 GB.", tree.nodes["l1"])
+    tree.put(gist)
+    assert unsupported_summaries(tree)[gist.id] == ["AutoTrainer"]

@@ -92,6 +92,16 @@ def test_gists_stand_beside_levels_parents_and_roots(diamond, tmp_path):
     assert Tree.load(tmp_path / "tree.jsonl").gists == diamond.gists
 
 
+def test_a_leaf_has_one_gist_and_nothing_stands_on_it(diamond):
+    gist = gist_node("in short", diamond.nodes["a"])
+    diamond.put(gist)
+    with pytest.raises(ValueError, match="a second gist of the leaf a"):
+        diamond.put(gist_node("shorter", diamond.nodes["a"]))
+    with pytest.raises(ValueError, match="node s3 is made of a gist"):
+        diamond.put(summary("s3", 2, ["s1", gist.id], ["page1"]))
+    assert len(diamond) == 7
+
+
 def test_a_leaf_is_its_own_leaf_and_has_no_children(diamond):
     assert ids(diamond.leaves("c")) == ["c"]
     assert diamond.sources("c") == ["page2"]

@@ -417,7 +417,7 @@ def test_an_updater_that_does_not_fit_the_tree_is_refused(eights, has_gists):
     writer = ClusterWriter(CountingWriter(), Journal(), characters, 6000)
     tree.updater = TreeUpdater(ArcEmbedder(), writer, gist=None if has_gists else writer)
     nodes = dict(tree.nodes)
-    with pytest.raises(ValueError, match="the tree has gists over" if has_gists else "has no gists over"):
+    with pytest.raises(ValueError, match="the tree has gists of" if has_gists else "has no gists of"):
         tree.add(arc_leaves([641], "page"))
     assert tree.nodes == nodes
 
