@@ -26,7 +26,7 @@ BONUS, DIVERSE_BONUS = 0.1, 0.15
 RELEVANCE, DIVERSE_RELEVANCE = 0.6, 0.7
 """Weight of the cosine to the question in ``mmr``, and in ``diverse``; the rest weighs likeness to what was read."""
 SPREAD = 0.1
-"""Cosine by which a hit's words count for a third of those of the best hit, in ``coverage``."""
+"""In ``coverage``, a hit that is this much less near than the best one gives its words about a third of the weight."""
 POOL = 200
 """Hits among which `mmr` and `coverage` choose; those below follow as ranked."""
 
@@ -43,8 +43,8 @@ def ordered(ranked: Ranked, reading: Reading, vectors: Vectors) -> Ranked:
         ``alternate``: summaries and leaves in turn. ``top-first``: the best node of the highest level, then as
         ranked. ``summary-first``: the best summary of any level, then as ranked. ``leaves-first``: plain RAG, the
         summaries after all leaves. ``mmr``: see `mmr`. ``diverse``: `mmr` with a bonus for summaries of 0.15 and
-        more weight for the question. ``coverage``: see `coverage`, the best of all for broad questions where
-        leaves have gists (``benchmarks/quality.py``).
+        more weight for the question. ``coverage``: see `coverage`, ahead of ``plain`` and ``diverse`` on broad
+        questions about stories where leaves have gists (``benchmarks/quality.py``).
     vectors : callable
         Ids to unit vectors, shape (n, d), such as `helpers.index.VectorIndex.vectors`; only `mmr` asks it.
     """
@@ -118,8 +118,8 @@ def coverage(ranked: Ranked) -> Iterator[Hit]:
 
     Which words matter the hits tell: each gives its words, stop words left out, a share of its weight, which falls
     with its cosine (a relevance model; Lavrenko and Croft, SIGIR 2001). Next comes what adds most weight of words
-    not yet read for its length (greedy coverage within a budget; Lin and Bilmes, ACL 2011). Ties as ranked; only
-    the first `POOL` hits change places.
+    not yet read for its length (greedy coverage within a budget; Lin and Bilmes, ACL 2011). So it favours texts that
+    say much in few words. Ties as ranked; only the first `POOL` hits change places.
     """
     ranked = iter(ranked)
     pool = list(islice(ranked, POOL))
@@ -152,7 +152,7 @@ def is_covered(document: Document, chosen: Mapping[str, Document]) -> bool:
 
 
 def is_told(document: Document, chosen: Mapping[str, Document]) -> bool:
-    """Return whether a document is a leaf with a chosen parent."""
+    """Return whether a document is a leaf that a chosen summary or gist was made from."""
     node_id, is_leaf = document.metadata["id"], not document.metadata.get("children")
     return is_leaf and any(node_id in node.metadata.get("children", ()) for node in chosen.values())
 

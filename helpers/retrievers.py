@@ -3,10 +3,9 @@
 import warnings
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from typing import Literal
 
-import numpy as np
 from langchain_core.documents import Document
 from pydantic import Field
 
@@ -14,7 +13,7 @@ from helpers.budget import BudgetRetriever, Ranked, Ranker
 from helpers.index import VectorIndex
 from helpers.keywords import KeywordIndex, rrf
 from helpers.nodes import Tree, is_gist
-from helpers.reading import Reading, is_covered, is_told, ordered
+from helpers.reading import POOL, Reading, is_covered, is_told, ordered
 from helpers.scope import Scope
 
 
@@ -102,12 +101,12 @@ class CollapsedTreeRetriever(BudgetRetriever):
     reading : str
         The order in which the ranking is read: ``plain`` as in the paper (section 3, up to 2,000 tokens), or
         another of `helpers.reading.ordered`. With ``by-scope``, the question decides: a broad one
-        (`helpers.scope`) is read for ``coverage`` where leaves have gists, else ``diverse``; a narrow one
-        ``leaves-first``.
+        (`helpers.scope`) is read for ``coverage`` where gists are among the nearest nodes, else ``diverse``; a
+        narrow one ``leaves-first``.
     skip_covered : bool
         Whether a summary is skipped whose children are all chosen already.
     skip_told : bool
-        Whether a leaf is skipped whose parent is chosen already.
+        Whether a leaf is skipped of which a summary or the gist is chosen already.
     """
 
     index: VectorIndex
@@ -119,21 +118,16 @@ class CollapsedTreeRetriever(BudgetRetriever):
     def _scope(self):
         return Scope(self.index.embedder)
 
-    @cached_property
-    def _has_gists(self):
-        return any(map(is_gist, self.index.documents))
-
     def ranked(self, question: str) -> Ranked:
         vector = self.index.question_vector(question)
-        return ordered(self.index.ranked(vector), self.reading_of(vector), self.index.vectors)
-
-    def reading_of(self, vector: np.ndarray) -> Reading:
-        """Return the way of reading that the question with this vector gets."""
+        ranked = self.index.ranked(vector)
         if self.reading != "by-scope":
-            return self.reading
+            return ordered(ranked, self.reading, self.index.vectors)
         if not self._scope.is_broad(vector):
-            return "leaves-first"
-        return "coverage" if self._has_gists else "diverse"
+            return ordered(ranked, "leaves-first", self.index.vectors)
+        nearest = list(islice(ranked, POOL))
+        reading = "coverage" if any(is_gist(node) for node, _ in nearest) else "diverse"
+        return ordered(chain(nearest, ranked), reading, self.index.vectors)
 
     def _is_waste(self, document, chosen):
         covered = self.skip_covered and is_covered(document, chosen)
