@@ -121,11 +121,11 @@ def unpacked_model(file: Path, dtype=None):
 
 def load_hub(name, decoding, four_bit) -> Generate:
     """Load a model from the hub to write with."""
-    return _pipeline_generate(*hub_model(name, four_bit), decoding)
+    return _pipeline_generate(*hub_model(name, four_bit=four_bit), decoding)
 
 
 @cache
-def hub_model(name: str, four_bit: bool):
+def hub_model(name: str, *, four_bit: bool):
     """Return model and tokenizer from the hub: NF4 with float16 arithmetic as in the source, or plain float16."""
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, BitsAndBytesConfig

@@ -59,15 +59,9 @@ class LlamaCpp:
             return list(pool.map(chat, prompts))
 
 
-@cache
-def _opened(file, window):
-    """One server a model, whatever is written with it."""
-    return LlamaCpp(file, window)
-
-
 def load_llamacpp(file: Path, decoding: dict, window: int) -> Callable[[list[str]], list[str]]:
     """Load a GGUF file; return a function from prompts (without chat template) to answers, see `helpers.backends`."""
-    model = _opened(file, window)
+    model = _server(file, window)
     options = {
         "max_tokens": decoding["max_new_tokens"],
         "repeat_penalty": decoding["repetition_penalty"],
@@ -80,3 +74,9 @@ def load_llamacpp(file: Path, decoding: dict, window: int) -> Callable[[list[str
         return [completion["choices"][0]["message"]["content"].strip() for completion in completions]
 
     return generate
+
+
+@cache
+def _server(file, window):
+    """One of each model, whatever is written with it."""
+    return LlamaCpp(file, window)
