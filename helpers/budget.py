@@ -16,13 +16,13 @@ LOOKAHEAD = 1000
 
 @runtime_checkable
 class Ranker(Protocol):
-    """Whatever orders documents by a question: an index, or a retriever of this module."""
+    """Whatever orders documents by a question: an index, or a `BudgetRetriever`."""
 
     def ranked(self, question: str) -> Ranked: ...
 
 
 class BudgetRetriever(BaseRetriever):
-    """Base of the retrievers here: a ranking, read up to ``k`` hits or up to ``token_budget`` tokens.
+    """Base of all retrievers: a ranking, read up to ``k`` hits or up to ``token_budget`` tokens.
 
     Parameters
     ----------

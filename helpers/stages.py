@@ -43,7 +43,7 @@ class Workbench:
     max_depth : int, optional
         Depth of the crawl; the environment's ``WORKBENCH_DEPTH``, else 4.
     questions : path, optional
-        Questions about the site (see `helpers.evaluation.load_questions`); the environment's
+        Questions about the site (see `helpers.questions.load_questions`); the environment's
         ``WORKBENCH_QUESTIONS``, else those about the site in ``data/site``.
     progress : bool
         Whether long stages show a bar.

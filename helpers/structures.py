@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 from langchain_core.documents import Document
 
+from helpers.budget import BudgetRetriever
 from helpers.evaluation import evidence_recall
 from helpers.extraction import POLICY_PATTERNS, SITE_PATTERNS, extract_aliases, extract_by_rules
 from helpers.families import split_families
@@ -15,7 +16,6 @@ from helpers.graph_retrieval import GraphRetriever
 from helpers.index import VectorIndex
 from helpers.keywords import KeywordIndex
 from helpers.retrievers import (
-    BudgetRetriever,
     CollapsedTreeRetriever,
     FusionRetriever,
     KeywordRetriever,

@@ -8,9 +8,9 @@ from public.systems import trees_needed
 # The cpu profile's writer on 2 cores (AMD EPYC): prompts read a second, the writing of their summaries included.
 PROMPT_TOKENS_PER_SECOND = 104
 # A leaf is read once for each of its one or two parents, and its summaries again, each with the prompt around it.
-# With gists less is read and more is written, which takes as long.
+# Gists read and write more than clusters do, in shorter prompts, and take about as long.
 PROMPT_TOKENS_PER_LEAF_TOKEN = 1.8
-SECONDS_PER_CONTEXT = 0.006
+SECONDS_PER_CONTEXT = 0.015
 # Tokens of contexts and options that a model reads for likelihoods, by profile.
 READ_TOKENS_PER_SECOND = {"tiny": 350, "cpu": 150}
 # Answers are about as long as summaries, but their prompts shorter.

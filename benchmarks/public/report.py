@@ -103,10 +103,12 @@ def _cell(rows):
 def difference_figure(scores: pd.DataFrame) -> Figure:
     """Differences to the baseline with their intervals: a panel a headline, a row a system, a colour a budget.
 
-    What few systems were measured by, as readers are slow, is in the table alone.
+    Readers are slow and see few systems: a headline that most systems lack is in the table alone.
     """
     systems = [system for system in dict.fromkeys(scores.system) if system != BASELINE]
-    columns = [found for found in headlines(scores) if 2 * found[-1].system.nunique() > len(systems)]
+    columns = [
+        found for found in headlines(scores) if 2 * len(set(found[-1].system) & set(systems)) > len(systems)
+    ]
     figure = Figure(figsize=(2.2 + 2.6 * len(columns), 0.9 + 0.28 * len(systems)), layout="constrained")
     panels = figure.subplots(1, len(columns), sharey=True, squeeze=False)[0]
     for axes, (*_, heading, column) in zip(panels, columns, strict=True):

@@ -32,7 +32,10 @@ class RandomNodes(BudgetRetriever):
 
 
 class QuestionUnseen(BudgetRetriever):
-    """An anchor: nodes read for coverage of all that is in them, the same for every question."""
+    """An anchor: nodes read for coverage, all of equal weight, the same for every question.
+
+    Coverage chooses among the first `helpers.reading.POOL` of them: put those last that can be spared.
+    """
 
     nodes: list[Document]
 
