@@ -10,17 +10,38 @@ from helpers.recording import content_key
 from helpers.summaries import SUMMARY_PROMPT
 
 # The helpers' prompt speaks of software documentation; this one asks the same of any text.
-TEXT_PROMPT = PromptTemplate.from_template(
-    """Below are passages from a longer text, in its order.
+TEXT = """Below are passages from a longer text, in its order.
 
 {passages}
 
-Summarise these passages in one paragraph of 80 to 120 words. Begin with what they are about together, then say \
+Summarise these passages in one paragraph of LENGTH words. Begin with what they are about together, then say \
 what each adds. Keep exact names of people, places and things, who does what and why, and numbers. Use only what \
 the passages say. No lists, no headings."""
+
+# What questions about stories ask for.
+STORY_PROMPT = PromptTemplate.from_template(
+    """Below are passages from a story, in its order.
+
+{passages}
+
+Retell these passages in one paragraph of 80 to 120 words: where they play, who acts, how these people stand to each \
+other, what each wants, what happens and why, and how it ends. Call people, places and things by their names. Use only \
+what the passages say. No lists, no headings."""
 )
 
-PROMPTS = {"text": TEXT_PROMPT, "documentation": SUMMARY_PROMPT}
+
+def _of_length(words):
+    return PromptTemplate.from_template(TEXT.replace("LENGTH", words))
+
+
+PROMPTS = {
+    "text": _of_length("80 to 120"),
+    "short": _of_length("40 to 60"),
+    "long": _of_length("200 to 280"),
+    "story": STORY_PROMPT,
+    "documentation": SUMMARY_PROMPT,
+}
+"""The headline runs have "text". Others change its length ("long" with `--vary summary_tokens=400`) or what it asks."""
 
 
 class FirstSentences:
