@@ -14,7 +14,7 @@ from langchain_huggingface import HuggingFacePipeline
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from helpers import backends, engines
+from helpers import backends, engines, likelihood
 from helpers.backends import ModelMissing, chat_prompt, load_gguf, load_hub, load_server
 from helpers.evaluation import keyword_match
 from helpers.fetch import WEIGHTS
@@ -175,6 +175,12 @@ def test_the_judge_is_loaded_in_plain_float16(hub):
     assert hub == [
         ("some/judge", {"device_map": "auto", "dtype": torch.float16, "quantization_config": None}),
     ]
+
+
+def test_a_writer_and_a_reader_of_likelihoods_share_a_model(hub):
+    load_hub("some/writer", DECODING, four_bit=True)
+    likelihood._load_passes("some/writer")
+    assert len(hub) == 1
 
 
 def test_a_hub_out_of_reach_names_the_model_and_the_command(monkeypatch):
