@@ -4,6 +4,7 @@ An order is a permutation of a ranking; the scores stay those of the ranking.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice, zip_longest
 from typing import Literal, get_args
 
@@ -125,7 +126,7 @@ def coverage(ranked: Ranked) -> Iterator[Hit]:
     pool = list(islice(ranked, POOL))
     if not pool:
         return
-    tokens = [keyword_tokens(document.page_content) for document, _ in pool]
+    tokens = [_tokens(document.page_content) for document, _ in pool]
     lengths = np.array([max(1, len(text)) for text in tokens])
     words = [set(text) - ENGLISH_STOP_WORDS for text in tokens]
     holds = (
@@ -156,6 +157,9 @@ def is_told(document: Document, chosen: Mapping[str, Document]) -> bool:
     node_id, is_leaf = document.metadata["id"], not document.metadata.get("children")
     return is_leaf and any(node_id in node.metadata.get("children", ()) for node in chosen.values())
 
+
+# Nodes are met by many questions, and taking words apart is most of the work.
+_tokens = lru_cache(maxsize=4096)(keyword_tokens)
 
 # Ways that look at all hits first, and ways that take them as they come.
 _ORDERS = {"bonus": bonus, "alternate": alternate, "top-first": top_first, "summary-first": summary_first}
