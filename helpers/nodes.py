@@ -50,22 +50,22 @@ class Tree:
         ValueError
             If its id is taken, a child is missing or a gist, or a leaf has a gist already.
         """
-        node_id = node.metadata["id"]
+        node_id, children = node.metadata["id"], node.metadata.get("children", ())
         if node_id in self.nodes:
             raise ValueError(f"the same id twice: {node_id}")
-        missing = [child for child in node.metadata.get("children", ()) if child not in self.nodes]
+        missing = [child for child in children if child not in self.nodes]
         if missing:
             raise ValueError(f"node {node_id} has children that are not in the tree: {', '.join(missing)}")
-        if any(is_gist(self.nodes[child]) for child in node.metadata.get("children", ())):
+        if any(is_gist(self.nodes[child]) for child in children):
             raise ValueError(f"node {node_id} is made of a gist, and nothing stands on gists")
-        if is_gist(node) and node.metadata["children"][0] in self._gists:
-            raise ValueError(f"a second gist of the leaf {node.metadata['children'][0]}: {node_id}")
+        if is_gist(node) and children[0] in self._gists:
+            raise ValueError(f"a second gist of the leaf {children[0]}: {node_id}")
         self.nodes[node_id] = node
-        for child in node.metadata.get("children", ()):
-            if is_gist(node):
-                self._gists[child] = node_id
-            else:
-                self._parents.setdefault(child, []).append(node_id)
+        if is_gist(node):
+            self._gists[children[0]] = node_id
+            return
+        for child in children:
+            self._parents.setdefault(child, []).append(node_id)
 
     def replace(self, nodes: Iterable[Document]) -> None:
         """Take other nodes in place of all that are here; if they are no tree, nothing changes."""
