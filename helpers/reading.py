@@ -104,13 +104,12 @@ def mmr(
         [score + summary_bonus * (_level((node, score)) > 0) for node, score in pool]
     )
     unread, likeness = np.ones(len(pool), dtype=bool), np.full(len(pool), -1.0)
-    best = int(np.argmax(np.round(nearness, 6)))
+    best = _best_of(unread, nearness)
     for _ in pool:
         yield pool[best]
         unread[best] = False
         likeness = np.maximum(likeness, units @ units[best])
-        gain = np.round(nearness - (1 - relevance) * likeness, 6)
-        best = int(np.argmax(np.where(unread, gain, -np.inf)))
+        best = _best_of(unread, nearness - (1 - relevance) * likeness)
     yield from ranked
 
 
@@ -137,7 +136,7 @@ def coverage(ranked: Ranked) -> Iterator[Hit]:
     weights, unread = shares @ holds, np.ones(len(pool), dtype=bool)
     gains = holds @ weights
     for _ in pool:
-        best = int(np.argmax(np.where(unread, np.round(gains / lengths, 6), -np.inf)))
+        best = _best_of(unread, gains / lengths)
         yield pool[best]
         unread[best] = False
         read = np.flatnonzero(holds[best] * weights)
@@ -170,6 +169,11 @@ _WALKS = {
     "diverse": lambda ranked, vectors: mmr(ranked, vectors, DIVERSE_RELEVANCE, DIVERSE_BONUS),
     "coverage": lambda ranked, _: coverage(ranked),
 }
+
+
+def _best_of(unread, gains):
+    """Return the row of the unread hit with the most gain (to 6 digits), of equal ones the first as ranked."""
+    return int(np.argmax(np.where(unread, np.round(gains, 6), -np.inf)))
 
 
 def _level(hit):
